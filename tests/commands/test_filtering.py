@@ -130,6 +130,13 @@ def test_nothing_is_left_where_something_fails(tmp_path: Path) -> None:
         entaug.filter(file, tmp_path / "out.jsonl", filters)
 
 
+def test_what_the_output_cannot_store_is_told(tmp_path: Path) -> None:
+    file = written(tmp_path, "all.jsonl", [GOLD[0].with_(meta={"source": "news"}), NEW[0]])
+    told = entaug.filter(file, tmp_path / "out.conll", create_filters("validity"), allow_loss=["all"])
+    assert told.lost["field 'source'"] == 1
+    assert "note: dropped, because the output format cannot store it: field 'source' (once)" in told.lines()
+
+
 @pytest.mark.parametrize("name", ["out.conll", "out.jsonl", "out.spacy", "brat"])
 def test_filtering_afterwards_gives_what_a_format_holds(tmp_path: Path, name: str) -> None:
     """In each kind of format; of one attempt a draft, to judge afterwards is to judge at once."""

@@ -9,11 +9,12 @@ import pytest
 
 import entaug
 from conftest import ROOT
+from entaug import Sentence
 from entaug.commands.data import data
 from entaug.commands.main import main
 from entaug.errors import InputError, ParameterError, UnknownNameError
 from entaug.formats.releases import READERS
-from entaug.study.corpora import PARTS, paper_corpora
+from entaug.study.corpora import PARTS, Prepared, _listed, paper_corpora
 
 ROWS = "Ada B-PER\nsang O\n\nBo B-PER\n\n"
 
@@ -140,6 +141,14 @@ def test_lists_of_documents_or_shares_divide_a_corpus(tmp_path: Path) -> None:
     (lists / "dev.txt").write_text("D.77")
     with pytest.raises(InputError, match=r"dev\.txt:1: no document D\.77"):
         data("cadec", tmp_path / "wrong", source=tmp_path / "cadec", lists=lists)
+
+
+def test_a_document_of_the_name_of_another_is_not_left_out_in_silence(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("D.1")
+    documents = {f"{folder}/D.1.txt": [Sentence([folder])] for folder in ("one", "two")}
+    done = Prepared()
+    assert len(_listed(documents, {"train": tmp_path / "train.txt"}, done)["train"]) == 1
+    assert done.notes[-1] == "1 of 2 documents are in no list and left out"
 
 
 def test_genia_is_divided_in_its_order_as_in_the_paper(tmp_path: Path) -> None:

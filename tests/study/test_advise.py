@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -269,6 +269,21 @@ def test_the_command_prints_one_screen(
     values = json.loads(capsys.readouterr().out)
     assert values["curve"][-1]["size"] == 600
     assert {one["basis"] for one in values["measures"]} == {"forecast", "other corpora", "not estimated"}
+
+
+@pytest.mark.parametrize("option", ["--output", "--runs"])
+def test_who_waits_for_another_process_is_told_where(
+    train: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    def busy(_: Path, on_wait: Callable[[], None]) -> None:
+        on_wait()
+        raise InputError("ends here")
+
+    monkeypatch.setattr("entaug.study.advise.lock", busy)
+    argv = ["advise", str(train), "--tagger", "learner", "--encoder", "small", option, str(tmp_path / "page.md")]
+    assert main(argv) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert told == [f"waiting: another process works on {tmp_path / 'page.md'}", "entaug: error: ends here"]
 
 
 def test_input_that_is_too_little(tmp_path: Path, train: Path) -> None:

@@ -423,6 +423,7 @@ def test_formats_without_soft_labels(tmp_path: Path) -> None:
         tmp_path / "new.conll", tmp_path / "out.conll", Relabeller(tagger=NameTagger()), gold=gold, allow_loss=["field"]
     )
     assert told.relabelled == {"softened: PER": 1}
+    assert told.lost == {"field 'tag_probabilities'": 1}
     method = Forgetful(copies=2, teacher=Relabeller(tagger=NameTagger(), doubt_threshold=0.96))  # doubts everything
     summary = augment_file(gold, tmp_path / "soft.conll", method)
     assert any("softened mentions keep their labels; write JSON lines" in note for note in summary.notes)

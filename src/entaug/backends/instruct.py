@@ -11,6 +11,8 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from entaug.metrics.tables import quantity, times
+
 INCOMPLETE = "the answer reached the maximum length"
 HOW_TO_NAME = "give http://HOST:PORT/v1#MODEL, or FILE.gguf"
 """The remedy where a generator is no instruct model."""
@@ -117,16 +119,14 @@ class Usage:
 
     def describe(self) -> list[str]:
         """Return the counts as lines for the summary of a run."""
-        plural = "" if self.requests == 1 else "s"
-        line = f"{self.requests:,} request{plural}, {self.from_cache:,} from the cache; "
+        line = f"{quantity(self.requests, 'request')}, {self.from_cache:,} from the cache; "
         line += f"{self.input_tokens:,} tokens sent, {self.output_tokens:,} received"
         lines = [line]
         if self.uncounted:
             lines.append(f"the server did not count the tokens of {self.uncounted:,} answers")
         for what, counts in (("repeated", self.repeated), ("given up", self.failed)):
             for reason, count in sorted(counts.items()):
-                times = "once" if count == 1 else f"{count:,} times"
-                lines.append(f"{what} {times}: {reason}")
+                lines.append(f"{what} {times(count)}: {reason}")
         return lines
 
 

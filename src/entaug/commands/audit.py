@@ -13,7 +13,7 @@ from annotated_types import Ge
 from entaug.backends.protocols import Tagger
 from entaug.commands.command import Command, FileSummary
 from entaug.commands.options import COMPUTING, FORCE, JSON, LOSSES, READING, WRITING
-from entaug.commands.output import label_lines, quantity
+from entaug.commands.output import label_lines
 from entaug.config.params import PositiveInt, Probability, check_arguments
 from entaug.core.changes import Change
 from entaug.core.data import Sentence
@@ -26,6 +26,7 @@ from entaug.formats.corpus_file import CorpusFile
 from entaug.formats.exchange import CorpusData, takes_data
 from entaug.formats.file_job import FileJob, FileOptions, locate_losses, read_sentences, require_mentions, write_text
 from entaug.metrics.consistency import SUSPICIOUS, Finding, find_label_errors, hull
+from entaug.metrics.tables import quantity
 from entaug.report.html.audit import render_audit_page
 from entaug.report.html.page import template_environment
 from entaug.taggers.base import default_tagger
@@ -48,7 +49,6 @@ class AuditSummary(FileSummary):
     page: str = ""
 
     def count_lines(self) -> Iterator[str]:
-        """Return what was found, for the user."""
         found, sentences = quantity(self.findings.total(), "suspicious label"), quantity(self.sentences, "sentence")
         yield f"{found} in {self.suspicious:,} of {sentences} with {self.mentions:,} mentions"
         yield from label_lines(self.findings)
@@ -68,7 +68,6 @@ class CorrectionSummary(FileSummary):
     log: str = ""
 
     def count_lines(self) -> Iterator[str]:
-        """Return what was corrected, for the user."""
         made, sentences = quantity(self.corrections.total(), "label"), quantity(self.sentences, "sentence")
         yield f"{made} corrected in {self.corrected:,} of {sentences}, {quantity(self.rejected, 'suggestion')} rejected"
         yield from label_lines(self.corrections)
@@ -298,6 +297,6 @@ def _corrected(sentence: Sentence, corrections: Sequence[Correction]) -> tuple[S
 
 COMMAND = Command(
     audit,
-    {"html": {"metavar": "PAGE"}, "log": {"metavar": "FILE"}, "teacher": {"metavar": "TAGGER"}},
+    {"html": {"metavar": "PAGE"}, "teacher": {"metavar": "TAGGER"}},
     (FORCE, LOSSES, JSON, READING, WRITING, COMPUTING),
 )

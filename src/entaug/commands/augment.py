@@ -25,7 +25,7 @@ from entaug.commands.options import (
     option_in_advance,
     read_unlabelled_options,
 )
-from entaug.commands.output import file_lines, label_lines, quantity, rejection_lines, relabelling_lines, shown_path
+from entaug.commands.output import file_lines, label_lines, rejection_lines, relabelling_lines, shown_path
 from entaug.config.params import parameters
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import ParameterError
@@ -35,6 +35,7 @@ from entaug.methods.augment import AugmentSummary, augment_file
 from entaug.methods.base import Augmenter
 from entaug.methods.combined import CombinedAugmenter, parse_methods
 from entaug.methods.parts import Part, PartSummary, augment_part
+from entaug.metrics.tables import quantity
 
 
 def _augment(

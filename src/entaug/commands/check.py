@@ -14,7 +14,7 @@ from entaug.backends.protocols import ConstituencyParser
 from entaug.backends.resolve import resolve
 from entaug.commands.command import Command, FileSummary
 from entaug.commands.options import COMPUTING, JSON, READING
-from entaug.commands.output import label_lines, quantity, with_options
+from entaug.commands.output import label_lines, with_options
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError
@@ -24,6 +24,7 @@ from entaug.formats.exchange import CorpusData, takes_data
 from entaug.formats.file_job import FileJob, FileOptions, read_sentences
 from entaug.formats.files import open_file
 from entaug.methods.statistics import CorpusStatistics, PhraseCounts
+from entaug.metrics.tables import quantity
 
 _WINDOW = 256  # sentences that are parsed together
 _MAX_ERRORS = 20  # errors that are printed, and kinds of the others
@@ -45,7 +46,6 @@ class CheckSummary(FileSummary):
         return int(bool(self.errors))
 
     def count_lines(self) -> Iterator[str]:
-        """Return the counts, for the user; the first errors are printed when they are found."""
         counts = self.counts
         if self.from_format:
             yield f"{self.input}: {self.from_format}"

@@ -164,7 +164,7 @@ class Command:
             values |= given(args)
         calls: dict[str, Any] = {
             "report": print_note,
-            "on_wait": lambda: print_message(f"waiting: another process works on {args.output}"),
+            "on_wait": lambda: print_message(f"waiting: another process works on {_place_of(args)}"),
         }
         wanted = inspect.signature(self.function).parameters
         values |= {name: call for name, call in calls.items() if name in wanted and name not in values}
@@ -179,6 +179,11 @@ class Command:
             for line in result.lines() if self.show is None else self.show(args, result):
                 print_message(line)
         return getattr(result, "exit_code", 0)
+
+
+def _place_of(args: argparse.Namespace) -> str:
+    """The output of a command; of `advise`, which may have none, the folder of its runs."""
+    return str(next(vars(args)[name] for name in ("output", "runs") if name in args))
 
 
 def _origin(kind: Any) -> Any:

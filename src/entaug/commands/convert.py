@@ -9,11 +9,11 @@ from typing import Unpack
 
 from entaug.commands.command import Command, FileSummary
 from entaug.commands.options import FORCE, JSON, LOSSES, READING, WRITING
-from entaug.commands.output import quantity
 from entaug.core.progress import Progress, no_progress
 from entaug.formats.base import ReadReport
 from entaug.formats.file_job import FileJob, FileOptions, locate_losses, read_sentences
 from entaug.methods.statistics import CorpusStatistics
+from entaug.metrics.tables import quantity
 
 
 @dataclass(kw_only=True)
@@ -23,7 +23,6 @@ class ConvertSummary(FileSummary):
     counts: CorpusStatistics = field(default_factory=CorpusStatistics)
 
     def count_lines(self) -> Iterator[str]:
-        """Return what was converted, for the user."""
         yield f"{quantity(self.counts.sentences, 'sentence')} from {self.from_format}"
 
 

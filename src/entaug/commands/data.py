@@ -24,7 +24,6 @@ class DataSummary(Summary):
     notes: list[str] = field(default_factory=list)
 
     def lines(self) -> Iterator[str]:
-        """Return them for the user."""
         if len(self.corpora) > 1:
             for corpus in self.corpora:
                 yield f"{corpus.name:<20} {corpus.title} ({', '.join(corpus.papers)})"

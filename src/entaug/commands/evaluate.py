@@ -112,7 +112,7 @@ def _show(_: argparse.Namespace, scores: Scores) -> tuple[str, ...]:
 
 COMMAND = Command(
     evaluate,
-    {"predicted": {"flags": (), "nargs": "?"}, "tagger": {"metavar": "NAME"}, "train": {"metavar": "FILE"}},
+    {"predicted": {"flags": (), "nargs": "?"}, "tagger": {"metavar": "NAME"}},
     (JSON, READING, COMPUTING),
     show=_show,
 )

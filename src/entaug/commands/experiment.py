@@ -8,10 +8,11 @@ from pathlib import Path
 
 from entaug.commands.command import Command, Summary
 from entaug.commands.options import COMPUTING
-from entaug.commands.output import print_message, quantity
+from entaug.commands.output import print_message
 from entaug.config.params import PositiveInt
 from entaug.core.progress import shown_time
 from entaug.errors import ParameterError
+from entaug.metrics.tables import quantity
 from entaug.study.engine import StudyProgress, run_experiment, show_study
 from entaug.study.merge import MergedRecords, merge_records
 from entaug.study.plan import read_plan
@@ -28,7 +29,6 @@ class ExperimentSummary(Summary):
     is_sentences: bool = False
 
     def lines(self) -> Iterator[str]:
-        """Return what was done, for the user."""
         state = self.state
         if self.is_sentences:
             files = f"{quantity(state.runs, 'file')} of sentences, {state.previously_done:,} of them before"
@@ -64,7 +64,6 @@ class MergeSummary(Summary):
     is_check: bool
 
     def lines(self) -> Iterator[str]:
-        """Return what was added, for the user."""
         yield from (f"note: {note}" for note in self.merged.notes)
         done = "valid" if self.is_check else f"merged into {self.output}"
         yield f"{done}: {quantity(self.merged.added, 'new record')}, {self.merged.known:,} known before"

@@ -25,7 +25,6 @@ class ExportSummary(FileSummary):
     labels: list[str] = field(default_factory=list)
 
     def count_lines(self) -> Iterator[str]:
-        """Return what the tagger knows, for the user."""
         yield f"labels: {', '.join(self.labels)}"
 
 

@@ -10,7 +10,7 @@ from typing import Unpack
 
 from entaug.commands.command import Command, FileSummary
 from entaug.commands.options import COMPUTING, FILTERS, FORCE, JSON, LOSSES, READING, WRITING, named_filters
-from entaug.commands.output import label_lines, quantity, rejection_lines
+from entaug.commands.output import label_lines, rejection_lines
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, ParameterError
@@ -20,6 +20,7 @@ from entaug.formats.augmented import AugmentedPair, PairedFile
 from entaug.formats.file_job import FileJob, FileOptions, write_text
 from entaug.methods.statistics import CorpusStatistics
 from entaug.methods.types import REVIEWED
+from entaug.metrics.tables import quantity
 from entaug.teacher.corrections import correct_augmented, log_lines
 
 _WINDOW = 256  # sentences per batch; the result does not depend on it
@@ -40,7 +41,6 @@ class FilterSummary(FileSummary):
     after: CorpusStatistics = field(default_factory=CorpusStatistics)
 
     def count_lines(self) -> Iterator[str]:
-        """Return what was kept and rejected, for the user."""
         gold = f", and {quantity(self.gold, 'gold sentence')}" if self.gold else ""
         kept = f"{self.kept:,} of {quantity(self.filtered, 'augmented sentence')} kept"
         yield f"{kept}{gold}: {self.after.sentences:,} written"
@@ -119,7 +119,7 @@ def filter(  # noqa: A001
         for filter_ in filters:
             filter_.fit(file.gold)
         rejections = _rejections(pairs, filters, refused, progress)
-        file.write(sentences, rejections, rejected_path)
+        summary.lost = file.write(sentences, rejections, rejected_path)
         summary.from_format, summary.to_format = file.source.dialect.describe(), file.target_file.dialect.describe()
     if summary.log:
         write_text("".join(lines), summary.log, force=job.force)
@@ -206,7 +206,7 @@ def _rejections(
 
 COMMAND = Command(
     filter,
-    {"filters": None, "rejected": {"metavar": "FILE"}, "log": {"metavar": "FILE"}},
+    {"filters": None},
     (FORCE, LOSSES, JSON, FILTERS, READING, WRITING, COMPUTING),
     values=lambda args: {"filters": named_filters(args)},
 )

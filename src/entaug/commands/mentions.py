@@ -16,7 +16,6 @@ from entaug.backends.prompts import packaged_prompt, read_prompt
 from entaug.backends.resolve import resolve
 from entaug.commands.command import Command, FileSummary, OptionGroup
 from entaug.commands.options import FORCE, JSON, READING, REQUESTS, add_held_out_option, held_out_sentences
-from entaug.commands.output import quantity
 from entaug.config.params import PositiveInt, check_arguments
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
@@ -24,7 +23,7 @@ from entaug.errors import EntaugError, ParameterError, UnknownNameError
 from entaug.formats.base import ReadReport
 from entaug.formats.file_job import FileJob, FileOptions, check_apart, read_sentences, require_mentions, write_text
 from entaug.methods.shared.new_mentions import NewMentions, write_mentions
-from entaug.metrics.tables import padded
+from entaug.metrics.tables import padded, quantity
 
 
 @dataclass(kw_only=True)
@@ -39,7 +38,6 @@ class MentionsSummary(FileSummary):
     usage: Usage = field(default_factory=Usage)
 
     def count_lines(self) -> Iterator[str]:
-        """Return what was written and why some are missing, for the user."""
         for label, count in self.written.items():
             missing = self.missing.get(label, 0)
             short = f"; {missing:,} of {count + missing:,} are missing" if missing else ""

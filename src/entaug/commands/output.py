@@ -16,7 +16,7 @@ from typing import Any
 from entaug.core.changes import CORRECTED
 from entaug.errors import InputWarning, readable
 from entaug.files.json_text import json_text
-from entaug.metrics.tables import padded
+from entaug.metrics.tables import padded, quantity, times
 
 _MAX_NOTES = 20
 _PARAMETER = re.compile(r"(?<![\w`])`(\w+)(?:=([^`]+))?`(?![\w`])")  # in messages of the library
@@ -109,11 +109,6 @@ def written_lines(*paths: str | None) -> list[str]:
     return [f"wrote {path}" for path in paths if path not in (None, "-")]
 
 
-def quantity(count: int, noun: str) -> str:
-    """Return a number with its noun, for example ``"1,200 sentences"``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def shown_path(path: str) -> str:
     """Return the name of an output for messages."""
     return "standard output" if path == "-" else path
@@ -136,8 +131,7 @@ def file_lines(summary: Any) -> Iterator[str]:
     if len(notes) > _MAX_NOTES:
         yield f"note: {len(notes) - _MAX_NOTES:,} more notes; see --json"
     for name, count in sorted(summary.lost.items()):
-        times = "once" if count == 1 else f"{count:,} times"
-        yield f"note: dropped, because the output format cannot store it: {name} ({times})"
+        yield f"note: dropped, because the output format cannot store it: {name} ({times(count)})"
 
 
 @contextlib.contextmanager

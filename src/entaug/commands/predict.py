@@ -16,7 +16,7 @@ from entaug.backends.resolve import is_alias
 from entaug.commands.command import Command, FileSummary
 from entaug.commands.evaluate import load_trained_tagger
 from entaug.commands.options import COMPUTING, FORCE, JSON, WRITING
-from entaug.commands.output import label_lines, quantity
+from entaug.commands.output import label_lines
 from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
 from entaug.core.languages import language_name
@@ -35,6 +35,7 @@ from entaug.formats.unlabelled import (
     running_text_language,
     with_distinct_ids,
 )
+from entaug.metrics.tables import quantity
 from entaug.teacher.label import label_sentences
 from entaug.teacher.relabel import require_soft_labels
 
@@ -53,7 +54,6 @@ class PredictSummary(FileSummary):
     confidence: float = 0.0
 
     def count_lines(self) -> Iterator[str]:
-        """Return what was predicted, for the user."""
         sentences, tokens = quantity(self.sentences, "sentence"), quantity(self.tokens, "token")
         mentions = quantity(self.mentions.total(), "mention")
         yield f"{sentences}, {tokens}, {mentions}, mean confidence {self.confidence:.2f}"

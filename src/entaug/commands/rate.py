@@ -11,11 +11,11 @@ from typing import Any
 
 from entaug.commands.command import Command, Summary
 from entaug.commands.options import FORCE, JSON, READING_AUGMENTED
-from entaug.commands.output import quantity
 from entaug.errors import ParameterError
 from entaug.files.streams import STDIN, is_stdout
 from entaug.formats.augmented import read_augmented
 from entaug.formats.file_job import check_apart, check_output, write_text
+from entaug.metrics.tables import quantity
 from entaug.report.ratings.page import (
     DEFAULT_SCALES,
     Scale,
@@ -40,7 +40,6 @@ class RatingPageSummary(Summary):
     notes: list[str] = field(default_factory=list)
 
     def lines(self) -> Iterator[str]:
-        """Return what was written, for the user."""
         yield from (f"note: {note}" for note in self.notes)
         items = ", ".join(f"{count:,} of {method}" for method, count in self.items.items())
         yield f"wrote {self.output}: {items}; {quantity(self.ratings, 'rating')} for each rater"
@@ -137,7 +136,7 @@ COMMAND = Command(
     {
         "inputs": {"nargs": "*"},
         "output": {"default": None, "metavar": "FILE"},
-        "scales": {"action": "store", "nargs": None, "metavar": "SCALES"},
+        "scales": {"action": "store", "nargs": None},
     },
     (FORCE, JSON, READING_AUGMENTED),
     values=_values,

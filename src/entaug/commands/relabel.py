@@ -10,12 +10,13 @@ from typing import Unpack
 
 from entaug.commands.command import Command, FileSummary
 from entaug.commands.options import COMPUTING, FORCE, JSON, LOSSES, READING, WRITING
-from entaug.commands.output import quantity, rejection_lines, relabelling_lines
+from entaug.commands.output import rejection_lines, relabelling_lines
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import ParameterError
 from entaug.formats.augmented import PairedFile
 from entaug.formats.file_job import FileJob, FileOptions
 from entaug.methods.statistics import CorpusStatistics
+from entaug.metrics.tables import quantity
 from entaug.teacher.relabel import Relabeller, count_changes, create_relabeller
 
 _WINDOW = 64  # sentences between two reports of progress
@@ -36,7 +37,6 @@ class RelabelSummary(FileSummary):
     after: CorpusStatistics = field(default_factory=CorpusStatistics)
 
     def count_lines(self) -> Iterator[str]:
-        """Return what was changed and rejected, for the user."""
         changed = f"labels of {self.changed:,} of {quantity(self.augmented, 'augmented sentence')} changed"
         gold = f", {quantity(self.gold, 'gold sentence')} unchanged" if self.gold else ""
         yield f"{changed}{gold}: {self.after.sentences:,} written"
@@ -111,7 +111,7 @@ def relabel(
             for i, result in zip(window, relabeller.relabel([sentences[i] for i in window]), strict=True):
                 sentences[i], reasons[i] = result
             progress("relabelling", start + len(window), len(pending))
-        file.write(sentences, reasons, rejected_path)
+        summary.lost = file.write(sentences, reasons, rejected_path)
     summary.from_format, summary.to_format = file.source.dialect.describe(), file.target_file.dialect.describe()
     summary.teacher = relabeller.signature
     summary.gold = file.pairs.count(None)
@@ -130,6 +130,6 @@ def relabel(
 
 COMMAND = Command(
     relabel,
-    {"teacher": {"nargs": "?", "const": "ensemble", "metavar": "TEACHER"}, "rejected": {"metavar": "FILE"}},
+    {"teacher": {"nargs": "?", "const": "ensemble"}},
     (FORCE, LOSSES, JSON, READING, WRITING, COMPUTING),
 )

@@ -13,7 +13,6 @@ import orjson
 
 from entaug.commands.command import Command, Summary
 from entaug.commands.options import COMPUTING, FORCE, JSON, READING_AUGMENTED
-from entaug.commands.output import quantity
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import InputError, ParameterError
 from entaug.files.streams import STDIN, read_beginning
@@ -21,9 +20,10 @@ from entaug.formats.augmented import AugmentedCorpus, read_augmented
 from entaug.formats.file_job import check_apart, check_output, write_text
 from entaug.metrics.quality import Quality, measure_corpus
 from entaug.metrics.span_f1 import SENTENCE_LENGTHS
+from entaug.metrics.tables import quantity
 from entaug.report.html.page import notes_on_examples, render_html_report
 from entaug.report.markdown import markdown_report, missing_runs
-from entaug.study.planned import PLAN_FILE, KnownPlan, RunCount, read_known_plan
+from entaug.study.planned import PLAN_FILE, RunCount, read_known_plan
 from entaug.study.records import RECORDS_FILE, is_run_record, read_run_records
 
 
@@ -40,7 +40,6 @@ class ReportSummary(Summary):
     notes: list[str] = field(default_factory=list)
 
     def lines(self) -> Iterator[str]:
-        """Return what a page shows, for the user."""
         yield from (f"note: {note}" for note in self.notes)
         content = [str(self.plan) if self.plan else quantity(self.runs, "run")] if self.runs else []
         if self.methods:
@@ -133,51 +132,37 @@ def write_report(
         raise ParameterError(
             "inputs must be paths of files", remedy="write the sentences to a file first: entaug.write"
         )
-    if not str(output).lower().endswith((".html", ".htm")):
-        _, augmented, _ = classify_inputs(path for path in paths if Path(path).is_file())
-        if augmented or gold is not None or title is not None:
+    runs, augmented, notes = [*map(str, paths)], list[str](), list[str]()
+    if is_page := str(output).lower().endswith((".html", ".htm")):
+        runs, augmented, notes = classify_inputs(paths)
+        # Check before measuring, which takes minutes. A report may be in an experiment's folder, but not in a corpus's.
+        check_output(output, STDIN, force=force)
+        for path in (*augmented, *(path for path in runs if Path(path).is_file()), *([gold] if gold else [])):
+            check_output(output, path, force=force)
+        progress("reading", 0, None)
+    else:
+        _, sentences, _ = classify_inputs(path for path in paths if Path(path).is_file())
+        if sentences or gold is not None or title is not None:
             message = "sentences, `gold` and `title` are for HTML only"
-            raise InputError(message, path=next(iter(augmented), None), remedy="name an output that ends in .html")
+            raise InputError(message, path=next(iter(sentences), None), remedy="name an output that ends in .html")
         check_apart([output], (Path(path, RECORDS_FILE) if Path(path).is_dir() else path for path in paths))
-        shown: dict[str, Any] = {"by_type": by_type, "by_length": by_length, "errors": errors}
-        records, plan = read_run_records(paths), read_known_plan(paths)
-        write_text(markdown_report(records, plan=plan, **shown), output, force=force)
-        missing, notes = missing_runs(plan), _notes_on(plan)
-        return ReportSummary(str(output), runs=len(records), plan=plan.count, missing=missing, notes=notes)
-    runs, augmented, notes = classify_inputs(paths)
-    # Check before measuring, which takes minutes. A report may be in an experiment's folder, but not in a corpus's.
-    check_output(output, STDIN, force=force)
-    for path in (*augmented, *(path for path in runs if Path(path).is_file()), *([gold] if gold else [])):
-        check_output(output, path, force=force)
-    progress("reading", 0, None)
     records, plan = read_run_records(runs), read_known_plan(runs)
-    corpus = AugmentedCorpus()
+    shown: dict[str, Any] = {"by_type": by_type, "by_length": by_length, "errors": errors, "plan": plan}
+    corpus, qualities = AugmentedCorpus(), list[Quality]()
     if augmented or gold is not None:
         corpus = read_augmented(augmented, gold, **options)
-    qualities: list[Quality] = []
     if any(corpus.methods.values()):
         without: dict[str, Any] = {} if models else {"causal_lm": None, "encoder": None}
         qualities = measure_corpus(corpus, progress=progress, **without)
-    names = [Path(path).stem for path in augmented]
-    default_title = f"Augmented sentences: {', '.join(names)}" if 0 < len(names) < 4 else "Augmented sentences"
-    page = render_html_report(
-        corpus,
-        records,
-        qualities=qualities,
-        title=title or default_title,
-        notes=notes,
-        by_type=by_type,
-        errors=errors,
-        by_length=by_length,
-        plan=plan,
-    )
-    write_text(page, output, force=force)
-    notes += [
-        *_notes_on(plan),
-        *corpus.notes,
-        *notes_on_examples(corpus),
-        *(note for quality in qualities[:1] for note in quality.notes),
-    ]
+    if is_page:
+        names = [Path(path).stem for path in augmented]
+        title = title or ("Augmented sentences" + (f": {', '.join(names)}" if 0 < len(names) < 4 else ""))
+        text = render_html_report(corpus, records, qualities=qualities, title=title, notes=notes, **shown)
+    else:
+        text = markdown_report(records, **shown)
+    write_text(text, output, force=force)
+    notes += [f"the plan of {plan.unknown} is not known"] if plan.unknown else []
+    notes += [*corpus.notes, *notes_on_examples(corpus), *(note for one in qualities[:1] for note in one.notes)]
     return ReportSummary(
         output=str(output),
         pairs=sum(map(len, corpus.methods.values())),
@@ -187,11 +172,6 @@ def write_report(
         missing=missing_runs(plan),
         notes=list(dict.fromkeys(notes)),
     )
-
-
-def _notes_on(plan: KnownPlan) -> list[str]:
-    """A note where the plan of some of the runs is not known."""
-    return [f"the plan of {plan.unknown} is not known"] if plan.unknown else []
 
 
 def _lengths(text: str) -> tuple[int, ...]:
@@ -207,7 +187,6 @@ COMMAND = Command(
     {
         "inputs": {"nargs": "+", "metavar": "INPUT"},
         "models": {"flags": ("--no-models",), "action": "store_false", "help": "HTML: leave out measures with models"},
-        "title": {"metavar": "TITLE"},
         "by_length": {
             "action": "store",
             "nargs": "?",

@@ -37,7 +37,6 @@ class ServeSummary(Summary):
     advice: str
 
     def lines(self) -> Iterator[str]:
-        """Return what was served last, for the user."""
         yield f"stopped; the latest tagger is {self.model_version or 'not trained yet'}"
         if self.advice:
             yield self.advice
@@ -150,8 +149,6 @@ COMMAND = Command(
     serve,
     {
         "output": {"required": True, "metavar": "FOLDER"},
-        "train": {"metavar": "FILE"},
-        "dev": {"metavar": "FILE"},
         "label_studio": {"metavar": "URL"},
         "language": {"metavar": "CODE"},
     },

@@ -10,7 +10,6 @@ from typing import Any, Unpack
 
 from entaug.commands.command import Command, FileSummary, split_names
 from entaug.commands.options import FORCE, JSON, READING
-from entaug.commands.output import quantity
 from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
@@ -20,6 +19,7 @@ from entaug.files.streams import STDIN
 from entaug.formats.base import ReadReport
 from entaug.formats.file_job import FileJob, FileOptions, check_output, read_sentences
 from entaug.methods.statistics import CorpusStatistics
+from entaug.metrics.tables import quantity
 from entaug.study.subsets import draw, rest
 
 
@@ -41,7 +41,6 @@ class SubsetSummary(FileSummary):
     files: list[SubsetFile] = field(default_factory=list)
 
     def count_lines(self) -> Iterator[str]:
-        """Return the files, for the user."""
         for file in self.files:
             counts = file.counts
             mentions = f"{quantity(counts.mentions.total(), 'mention')} of {quantity(len(counts.mentions), 'type')}"

@@ -20,7 +20,7 @@ from entaug.commands.options import (
     add_unlabelled_options,
     read_unlabelled_options,
 )
-from entaug.commands.output import label_lines, quantity
+from entaug.commands.output import label_lines
 from entaug.config.params import PositiveInt, Probability, check_arguments
 from entaug.core.corpus import UnlabelledText
 from entaug.core.data import Sentence
@@ -29,6 +29,7 @@ from entaug.errors import InputError
 from entaug.formats.base import ReadReport
 from entaug.formats.exchange import CorpusData, takes_data
 from entaug.formats.file_job import FileJob, FileOptions, check_apart, read_sentences, require_mentions
+from entaug.metrics.tables import quantity
 from entaug.teacher.label import PseudoLabelled, Strategy, label_sentences, most_informative
 from entaug.teacher.train import Teacher, TeacherParameters
 
@@ -46,7 +47,6 @@ class SuggestSummary(FileSummary):
     mentions: Counter[str] = field(default_factory=Counter)
 
     def count_lines(self) -> Iterator[str]:
-        """Return what was suggested, for the user."""
         skipped = f", {self.skipped:,} passed over as similar to others" if self.skipped else ""
         yield f"{self.suggested:,} of {quantity(self.text, 'sentence')} suggested{skipped}"
         yield from label_lines(self.mentions)

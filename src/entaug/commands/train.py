@@ -12,7 +12,6 @@ from entaug.backends.language_check import note_on_encoder
 from entaug.backends.soft_labels import TagProbabilities
 from entaug.commands.command import Command, FileSummary, add_parameters, given_parameters
 from entaug.commands.options import COMPUTING, JSON, READING, option_in_advance
-from entaug.commands.output import quantity
 from entaug.config.params import construct, parameters
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
@@ -21,6 +20,7 @@ from entaug.files.atomic import check_new_folder, make_folder
 from entaug.formats.exchange import CorpusData, CorpusFiles, takes_data
 from entaug.formats.file_job import FileJob, FileOptions, require_mentions
 from entaug.metrics.span_f1 import Scores, score
+from entaug.metrics.tables import quantity
 from entaug.taggers.base import TAGGERS, TaggerTrainingConfig, TrainableTagger, TrainingHistory
 from entaug.taggers.relations import THW, RelationProbabilities
 
@@ -44,7 +44,6 @@ class TrainSummary(FileSummary):
     dev: Scores | None = None
 
     def count_lines(self) -> Iterator[str]:
-        """Return how well the tagger was trained, for the user."""
         kinds = [f"{self.augmented} augmented"] if self.augmented else []
         kinds += [f"{self.soft_labels} with soft labels"] if self.soft_labels else []
         of_these = f" ({', '.join(kinds)})" if kinds else ""
@@ -60,7 +59,6 @@ class TrainSummary(FileSummary):
             yield f"dev: F1 {f1:.1f}, precision {precision:.1f}, recall {recall:.1f}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain values, for JSON."""
         own = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "history"}
         return {**own, **vars(self.history), "dev": self.dev.to_dict() if self.dev else None}
 

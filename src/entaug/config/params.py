@@ -324,6 +324,11 @@ def construct(cls: Callable[..., T], name: str, values: Mapping[str, Any]) -> T:
     return cls(**values)
 
 
+def with_tuples(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a file, for `construct`: lists are tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
+
+
 def parse_assignments(cls: type, name: str, assignments: Iterable[str]) -> dict[str, Any]:
     """Convert parameters in text form."""
     known = {parameter.name: parameter for parameter in parameters(cls)}

@@ -117,6 +117,13 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
         raise output_error(path, error) from None
 
 
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file, which appears under its name with all of its content; what is there and the same stays."""
+    if not path.exists() or path.read_bytes() != content:
+        with atomic_file(path) as out:
+            out.write(content)
+
+
 @contextlib.contextmanager
 def _compressed(path: Path, raw: BinaryIO) -> Iterator[BinaryIO]:
     """The stream, through gzip where the name asks for it."""

@@ -1,9 +1,10 @@
-"""JSON text of any value, also of names of files that are not UTF-8."""
+"""JSON text of any value, also of names of files that are not UTF-8, and files with an object."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 
@@ -18,6 +19,17 @@ def json_text(value: Any, *, indent: bool = False) -> str:
             raise
         separators = None if indent else (",", ":")
         return json.dumps(value, default=_plain, indent=2 if indent else None, separators=separators)
+
+
+def read_object(path: Path) -> dict[str, Any] | None:
+    """Read a file with a JSON object; None where there is none."""
+    import orjson
+
+    try:
+        value = orjson.loads(path.read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _plain(value: Any) -> Any:

@@ -260,8 +260,10 @@ class PairedFile:
                 given_gold = [s for s, pair in zip(sentences, pairs, strict=True) if pair is None]
             yield cls(job, source, target_file, reading, sentences, pairs, given_gold)
 
-    def write(self, sentences: Sequence[Sentence], rejections: Sequence[str | None], rejected: Path | None) -> None:
-        """Write the kept and the rejected sentences; both files are moved into place together."""
+    def write(
+        self, sentences: Sequence[Sentence], rejections: Sequence[str | None], rejected: Path | None
+    ) -> Counter[str]:
+        """Write the kept and the rejected sentences, moved into place together; return what could not be stored."""
         judged = list(zip(sentences, rejections, strict=True))
         lost = Counter(
             name for sentence, reason in judged if reason is None for name in self.target_file.lost(sentence)
@@ -279,3 +281,4 @@ class PairedFile:
                     if reason is not None:
                         provenance = replace(sentence.provenance or Provenance(), rejected=reason)
                         writer.write(sentence.with_(provenance=provenance))
+        return lost

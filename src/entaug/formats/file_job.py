@@ -23,6 +23,7 @@ from entaug.formats.base import ReadReport
 from entaug.formats.bookkeeping import BOOKKEEPING, note_on_bookkeeping
 from entaug.formats.corpus_file import CorpusFile
 from entaug.formats.files import open_file, read, read_each, target
+from entaug.metrics.tables import times
 
 LOSS_KINDS = ("id", "text", "column", "field", "tokens", "trees", "place")
 """Kinds of content that some formats cannot store."""
@@ -156,7 +157,7 @@ class FileJob:
         kinds = {name: _SAME_KIND.get(name.split()[0], name.split()[0]) for name in lost}  # "field 'source'" is a field
         rejected = [name for name in lost if "all" not in self.allow_loss and kinds[name] not in self.allow_loss]
         if rejected:
-            shown = ", ".join(f"{name} ({_times(lost[name])})" for name in rejected[:5])
+            shown = ", ".join(f"{name} ({times(lost[name])})" for name in rejected[:5])
             more = f" and {len(rejected) - 5} more" if len(rejected) > 5 else ""
             needed = sorted({kinds[name] for name in rejected} | set(self.allow_loss))
             remedy = f"pass `allow_loss={needed}` to drop it, or choose another format"
@@ -261,7 +262,3 @@ def instruct_models(augmenter: Any) -> list[InstructModel]:
     """Return the instruct models of a method."""
     models = [getattr(method, "generator_", None) for method in augmenter.augmenters]
     return [model for model in models if isinstance(model, InstructModel)]
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count:,} times"

@@ -28,10 +28,12 @@ ERROR_KINDS = ("type", "boundary", "type and boundary", "missing", "spurious")
 SENTENCE_LENGTHS = (10, 20, 30, 50)
 """The last length of each bin of `Scores.by_sentence_length` but the last, in tokens."""
 
+PARTS = ("by_type", "by_mention_length", "by_sentence_length", "by_kind", "by_novelty")
+"""The fields of `Scores` with match counts of parts of the mentions."""
+
 _LONGEST_MENTION = 5  # tokens; longer mentions are counted with those of this length
 _SENTENCE_BINS = ("1-10", "11-20", "21-30", "31-50", "51+")
 _COUNTS = ("correct", "predicted", "gold")
-_PARTS = ("by_type", "by_mention_length", "by_sentence_length", "by_kind", "by_novelty")
 _REMEDY = "give both the same sentences in the same order"
 
 
@@ -121,7 +123,7 @@ class Scores:
     def __add__(self, other: Scores) -> Scores:
         """Scores of the sentences of both."""
         parts = {}
-        for name in _PARTS:
+        for name in PARTS:
             one, two = getattr(self, name), getattr(other, name)
             parts[name] = {key: one.get(key, MatchCounts()) + two.get(key, MatchCounts()) for key in {**one, **two}}
         errors = {
@@ -154,7 +156,7 @@ class Scores:
         Returns:
             ``micro``, ``macro``, the counts by type, length, kind and novelty, and the errors.
         """
-        parts = {name: {key: c.to_dict() for key, c in getattr(self, name).items()} for name in _PARTS}
+        parts = {name: {key: c.to_dict() for key, c in getattr(self, name).items()} for name in PARTS}
         return {"micro": self.micro.to_dict(), "macro": self.macro, **parts, "errors": dict(self.errors)}
 
     def sentence_counts(self) -> dict[str, list[int]]:
@@ -214,7 +216,7 @@ class Scores:
             lengths = tuple(counts.get("tokens", ()))
             parts = {
                 name: {str(key): MatchCounts(*(c[count] for count in _COUNTS)) for key, c in scores[name].items()}
-                for name in _PARTS
+                for name in PARTS
                 if name in scores or name != "by_novelty"  # records of versions before 0.3 have none, and no errors
             }
             errors = {str(kind): int(count) for kind, count in scores.get("errors", {}).items()}
@@ -227,7 +229,7 @@ class Scores:
         except (AttributeError, LookupError, TypeError, ValueError):
             are_counts = False
         if not are_counts:
-            message = f"scores need {', '.join(_PARTS)}, each with counts from 0, and equally long lists for sentences"
+            message = f"scores need {', '.join(PARTS)}, each with counts from 0, and equally long lists for sentences"
             raise InputError(message)
         if not adds_up or len(lengths) not in (0, len(rows)):
             raise InputError("the counts of the sentences do not add up to those of the types")
@@ -268,7 +270,7 @@ def score(
         (MatchCounts(correct=1, predicted=1, gold=2), 0.5, 0.0)
     """
     # Numbers of mentions by field of `MatchCounts`, part of `Scores` and key.
-    counters: dict[str, dict[str, Counter[Any]]] = {name: {part: Counter() for part in _PARTS} for name in _COUNTS}
+    counters: dict[str, dict[str, Counter[Any]]] = {name: {part: Counter() for part in PARTS} for name in _COUNTS}
     seen = None if training is None else mention_forms(training)
     errors = Counter(dict.fromkeys(ERROR_KINDS, 0))
     by_sentence: list[MatchCounts] = []
@@ -289,14 +291,14 @@ def score(
                 keys: list[Any] = [mention.label, length, sentence_bin, kinds[mention]]
                 if seen is not None:
                     keys.append("seen" if _form(gold_sentence, mention) in seen else "unseen")
-                for part, key in zip(_PARTS, keys, strict=False):
+                for part, key in zip(PARTS, keys, strict=False):
                     counters[name][part][key] += 1
     parts = [
         {
             key: MatchCounts(*(counters[name][part][key] for name in _COUNTS))
             for key in sorted(counters["predicted"][part].keys() | counters["gold"][part].keys())
         }
-        for part in _PARTS
+        for part in PARTS
     ]
     by_type, by_length, by_bin, by_kind, by_novelty = parts
     return Scores(
@@ -400,7 +402,7 @@ def score_table(scores: Scores) -> str:
 
     add("micro", scores.micro)
     lines.append(f"{'macro':<20} {'':>9} {'':>8} {100 * scores.macro:>8.1f}")
-    for part in _PARTS:
+    for part in PARTS:
         if of_part := getattr(scores, part):
             lines.append(part.replace("_", " "))
         for name, counts in of_part.items():

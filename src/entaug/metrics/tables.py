@@ -1,4 +1,4 @@
-"""Tables of results and documents with them, as text for a terminal and as Markdown."""
+"""Numbers in words, and tables of results and documents with them, as text for a terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -18,6 +18,16 @@ def shown_width(text: str) -> int:
 def padded(text: str, width: int) -> str:
     """A text with spaces up to a width in a terminal."""
     return text + " " * (width - shown_width(text))
+
+
+def quantity(count: int, noun: str) -> str:
+    """A number with its noun, for example ``"1,200 sentences"``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def times(count: int) -> str:
+    """The number of times that something happened, in words."""
+    return "once" if count == 1 else f"{count:,} times"
 
 
 class Heading(NamedTuple):

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-import orjson
-
 from entaug.core.data import Sentence
+from entaug.files.json_text import read_object
 from entaug.methods.statistics import CorpusStatistics
+from entaug.metrics.tables import Block, Heading, Table, as_markdown
 
 _USE = {
     "huggingface": """from transformers import pipeline
@@ -38,16 +38,14 @@ class AutoResult:
     @classmethod
     def read(cls, folder: Path) -> Self | None:
         """Read the summary of a folder; None if it is not one that `entaug.auto` wrote."""
-        try:
-            summary = orjson.loads((folder / "summary.json").read_bytes())
-        except (OSError, orjson.JSONDecodeError):
-            return None
-        return cls(summary, folder / "train.jsonl") if isinstance(summary, dict) and "recipe" in summary else None
+        summary = read_object(folder / "summary.json")
+        return cls(summary, folder / "train.jsonl") if summary and "recipe" in summary else None
 
-    def lines(self) -> list[str]:
-        """Return the results as Markdown, and how to repeat them."""
+    def blocks(self) -> list[Block]:
+        """Return the results, and how to repeat them."""
         results = [str(line).strip() for line in self.summary["text"] if not str(line).startswith("next:")]
-        return [*results, "", "To repeat it: `entaug auto plan.toml -o NEW-FOLDER`, with the plan of the result."]
+        repeated = "To repeat it: `entaug auto plan.toml -o NEW-FOLDER`, with the plan of the result."
+        return ["\n".join(results), repeated]
 
 
 @dataclass
@@ -63,18 +61,16 @@ class TrainingData:
         methods = Counter(s.provenance.method for s in sentences if s.provenance is not None)
         return cls(CorpusStatistics.of(sentences), methods)
 
-    def lines(self) -> list[str]:
-        """Return the counts as Markdown."""
+    def blocks(self) -> list[Block]:
+        """Return the counts."""
         counts, new = self.counts, self.methods.total()
-        lines = [
-            f"- {counts.sentences:,} sentences with {counts.tokens:,} tokens, of which {new:,} were made from others",
-            *(f"- {number:,} by the method `{method}`" for method, number in self.methods.most_common()),
-            f"- {counts.nested:,} nested and {counts.discontinuous:,} discontinuous mentions",
-            "",
-            "| label | mentions |",
-            "| --- | ---: |",
+        facts = [
+            f"{counts.sentences:,} sentences with {counts.tokens:,} tokens, of which {new:,} were made from others",
+            *(f"{number:,} by the method `{method}`" for method, number in self.methods.most_common()),
+            f"{counts.nested:,} nested and {counts.discontinuous:,} discontinuous mentions",
         ]
-        return [*lines, *(f"| {label} | {number:,} |" for label, number in counts.mentions.most_common())]
+        rows = [[label, f"{number:,}"] for label, number in counts.mentions.most_common()]
+        return [facts, Table(["label", "mentions"], rows)]
 
 
 def model_card(
@@ -87,59 +83,37 @@ def model_card(
     license: str | None = None,
 ) -> str:
     """Write the card of a tagger, whose front matter is that of the hub; what is not known is said to be so."""
-    history = config.get("history") or {}
-    library = {"huggingface": "transformers"}.get(form, form)
-    front = [
-        "---",
-        f"language: {language}",
-        *([f"license: {license}"] if license else []),
-        f"library_name: {library}",
-        "pipeline_tag: token-classification",
-        "tags: [named-entity-recognition, entaug]",
-        "---",
-    ]
+    steps = (config.get("history") or {}).get("steps", 0)
     kind = f"A `{config['tagger']}` tagger of entaug {config['version']} with the encoder {config['encoder']}"
-    lines = [
-        *front,
-        "",
-        "# Tagger of named entities",
-        "",
-        f"Finds {', '.join(config['labels'])}. {kind}, trained for {history.get('steps', 0):,} steps.",
-        "",
-        "```python",
-        _USE[form].format(folder="FOLDER"),
-        "```",
-        "",
-        "## Results",
-        "",
-        *(auto.lines() if auto else ["Not known: the tagger was exported without a result of `entaug auto`."]),
-        "",
-        "## Training data",
-        "",
-        *(data.lines() if data else ["Not known: name the file with `entaug export --train FILE`."]),
-        "",
-        "## Licence",
-        "",
+    library = {"huggingface": "transformers"}.get(form, form)
+    further = ["pipeline_tag: token-classification", "tags: [named-entity-recognition, entaug]"]
+    blocks: list[Block] = [
+        _front_matter(language, license, f"library_name: {library}", *further),
+        Heading("Tagger of named entities", 1),
+        f"Finds {', '.join(config['labels'])}. {kind}, trained for {steps:,} steps.",
+        f"```python\n{_USE[form].format(folder='FOLDER')}\n```",
+        Heading("Results"),
+        *(auto.blocks() if auto else ["Not known: the tagger was exported without a result of `entaug auto`."]),
+        Heading("Training data"),
+        *(data.blocks() if data else ["Not known: name the file with `entaug export --train FILE`."]),
+        Heading("Licence"),
         license or "Not stated. It depends on those of the encoder and of the training sentences.",
     ]
-    return "\n".join(lines) + "\n"
+    return as_markdown(blocks)
 
 
 def data_card(data: TrainingData, language: str, *, auto: AutoResult | None, license: str | None) -> str:
     """Write the card of the training sentences."""
-    lines = [
-        "---",
-        f"language: {language}",
-        *([f"license: {license}"] if license else []),
-        "task_categories: [token-classification]",
-        "---",
-        "",
-        "# Training sentences with named entities",
-        "",
-        *data.lines(),
-        "",
-        "## What they bring",
-        "",
-        *(auto.lines() if auto else ["Not measured: `entaug auto` does."]),
+    blocks: list[Block] = [
+        _front_matter(language, license, "task_categories: [token-classification]"),
+        Heading("Training sentences with named entities", 1),
+        *data.blocks(),
+        Heading("What they bring"),
+        *(auto.blocks() if auto else ["Not measured: `entaug auto` does."]),
     ]
-    return "\n".join(lines) + "\n"
+    return as_markdown(blocks)
+
+
+def _front_matter(language: str, license: str | None, *others: str) -> str:
+    lines = [f"language: {language}", *([f"license: {license}"] if license else []), *others]
+    return "\n".join(["---", *lines, "---"])

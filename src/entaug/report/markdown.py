@@ -13,7 +13,7 @@ import orjson
 from entaug.errors import InputError
 from entaug.metrics.significance import ONE_SEED, Difference, mean_interval
 from entaug.metrics.span_f1 import ERROR_KINDS, MatchCounts, Scores
-from entaug.metrics.tables import Block, Heading, Table, as_markdown
+from entaug.metrics.tables import Block, Heading, Table, as_markdown, quantity
 from entaug.report.comparison import GOLD, GOLD_STEPS, Arm, ArmResult, Setting, compare_arms, mean_f1, seed_names
 from entaug.report.plan_tables import plan_tables
 from entaug.study.planned import KnownPlan
@@ -148,10 +148,6 @@ def _points(share: float) -> str:
     return f"{round(100 * share, 1) + 0.0:+.1f}"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def _summary(results: Results) -> list[Block]:
     by_setting = {
         setting: {result.row: (result, difference) for result in arms if (difference := result.shown_difference)}
@@ -184,7 +180,7 @@ def _summary(results: Results) -> list[Block]:
         several = len(set(corpora)) > 1
         intervals.append(" to ".join(map(_points, mean_interval(gains, corpora))) if several else "-")
         verdicts = Counter(difference.verdict for difference in known)
-        of = _count(len(known) - verdicts[ONE_SEED], "setting")
+        of = quantity(len(known) - verdicts[ONE_SEED], "setting")
         counts.append(f"`{title(column)}` helped in {verdicts['helps']} of {of}, hurt in {verdicts['hurts']}.")
     table = Table(["corpus, size, tagger", *map(title, ordered)], [*rows, means, intervals])
     return [_LEGEND, table, recommend(results), counts]
@@ -209,7 +205,7 @@ def _chance(results: Results) -> list[Block]:
     sentences = []
     if tested:
         shown = sum(difference.verdict != "no difference seen" for difference in tested)
-        what = f"Of {_count(len(tested), 'comparison')} over several seeds {shown} showed a difference"
+        what = f"Of {quantity(len(tested), 'comparison')} over several seeds {shown} showed a difference"
         sentences.append(f"{what}; if no method had an effect, about {0.05 * len(tested):.1f} would by chance.")
     if len(tested) < len(differences):
         sentences.append("With one seed there is no verdict: the interval does not cover the variance of training.")
@@ -469,19 +465,14 @@ def recommend(results: Results) -> list[str]:
         else:
             where["Keep gold alone" if tested else "No method was compared yet"].append(str(setting))
     lines = [f"**{advice}**: {'; '.join(settings)}." for advice, settings in where.items()]
-    if num_gains and (chance := _chance_of(num_gains, num_tested)) > _RARE:
-        shown = f"{_count(num_gains, 'gain')} or more in {_count(num_tested, 'comparison')}"
-        lines.append(
-            f"Repeat it with other seeds: chance alone shows {shown} with a probability of {100 * chance:.0f} %."
-        )
+    if num_gains:
+        from scipy.special import bdtrc
+
+        chance = float(bdtrc(num_gains - 1, num_tested, _ONE_SIDED))  # of so many if no method has an effect
+        shown = f"{quantity(num_gains, 'gain')} or more in {quantity(num_tested, 'comparison')}"
+        advice = f"Repeat it with other seeds: chance alone shows {shown} with a probability of {100 * chance:.0f} %."
+        lines += [advice] if chance > _RARE else []
     return lines
-
-
-def _chance_of(gains: int, comparisons: int) -> float:
-    """The probability of so many gains or more if no method has an effect."""
-    from scipy.special import bdtrc
-
-    return float(bdtrc(gains - 1, comparisons, _ONE_SIDED))
 
 
 def _is_undecided(differences: Sequence[Difference]) -> bool:

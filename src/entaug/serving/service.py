@@ -25,7 +25,7 @@ from entaug.core.data import Sentence
 from entaug.core.languages import LanguageProfile, language_name
 from entaug.core.tags import Overlap
 from entaug.errors import EntaugError, InputError, ParameterError, one_line
-from entaug.files.atomic import atomic_file
+from entaug.files.atomic import write_file
 from entaug.formats import read
 from entaug.formats.base import ReadReport
 from entaug.formats.label_studio import LabelStudioDialect, regions_of, task_sentences
@@ -126,8 +126,8 @@ class AnnotationService:
         self._predicting = threading.Lock()  # tokenizers cannot be used by two threads
         self._state = _read_state(folder / _STATE)
         self._wake = threading.Event()
-        self._wishing = threading.Lock()
-        self._is_forced = self._is_closed = self.is_training = False
+        self._wished = threading.Event()  # to train, whatever the number of annotated tasks
+        self._is_closed = self.is_training = False
         self._has_new_tasks = True
         self.failure = ""
         self._thread = threading.Thread(
@@ -203,9 +203,8 @@ class AnnotationService:
         if action == "START_TRAINING":
             if self.options.studio is None:
                 what = "cannot train: the address of Label Studio is not known"
-                raise InputError(
-                    what, remedy=f"start entaug serve with --label-studio URL, and the key in {KEY_VARIABLE}"
-                )
+                remedy = f"start entaug serve with --label-studio URL, and the key in {KEY_VARIABLE}"
+                raise InputError(what, remedy=remedy)
             self.train()
         elif action in _NEWS:
             if action == "TASKS_CREATED":
@@ -215,8 +214,7 @@ class AnnotationService:
 
     def train(self) -> None:
         """Train as soon as no training is running, if there is anything new."""
-        with self._wishing:
-            self._is_forced = True
+        self._wished.set()
         self._wake.set()
 
     # ---------------------------------------------------------------------------------------------------- predictions
@@ -292,8 +290,8 @@ class AnnotationService:
             self._wake.clear()
             if self._is_closed:
                 return
-            with self._wishing:
-                is_forced, self._is_forced = self._is_forced, False
+            if is_forced := self._wished.is_set():
+                self._wished.clear()
             try:
                 self._work_once(is_forced=is_forced)
             except _ClosedError:
@@ -331,8 +329,8 @@ class AnnotationService:
         try:
             yield
         except Exception:
-            with self._wishing:
-                self._is_forced |= is_forced
+            if is_forced:
+                self._wished.set()
             raise
 
     def _train_if_new(self, sentences: Sequence[Sentence], tasks: int) -> None:
@@ -414,8 +412,7 @@ class AnnotationService:
         self._save_state(replace(state, tasks=[*state.tasks, *(task["id"] for task in open_tasks)]))
 
     def _save_state(self, state: _State) -> None:
-        with atomic_file(self.folder / _STATE) as out:
-            out.write(json.dumps(vars(state)).encode())
+        write_file(self.folder / _STATE, json.dumps(vars(state)).encode())
         self._state = state
 
 
@@ -507,9 +504,8 @@ def _scores(tasks: Sequence[PseudoLabelled | None]) -> list[float]:
     found = [task for task in tasks if task is not None]
     chosen, _ = most_informative(found, _FIRST)
     kept = {id(one) for one, _ in chosen}
-    lowest = (
-        chosen[-1][1] if len(chosen) == _FIRST else 0.0
-    )  # how unsure the last one is; what follows was not compared
+    # How unsure the last one is; what follows was not compared.
+    lowest = chosen[-1][1] if len(chosen) == _FIRST else 0.0
     return [
         _LAST
         if task is None or len(task.sentence) < _MIN_TOKENS or (id(task) not in kept and 1 - task.confidence > lowest)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from entaug.core.data import Sentence
 from entaug.errors import InputError
-from entaug.files.atomic import atomic_file, atomic_folder
+from entaug.files.atomic import atomic_folder, write_file
 from entaug.metrics.learning_curve import fit_learning_curve
 
 _KEPT = 3  # taggers; of older ones only the scores stay
@@ -69,8 +69,7 @@ class Versions:
         """Take a trained tagger, whose folder is moved here, and remove old ones."""
         with atomic_folder(self._path(version.number)) as new:
             tagger.rename(new / _TAGGER)
-            with atomic_file(new / _RECORD) as out:
-                out.write(json.dumps(asdict(version)).encode())
+            write_file(new / _RECORD, json.dumps(asdict(version)).encode())
         self._all.append(version)
         for old in self._all[:-_KEPT]:
             shutil.rmtree(self.tagger_folder(old), ignore_errors=True)

@@ -42,11 +42,6 @@ class Measure:
         minutes = self.your_minutes + self.machine_minutes
         return None if self.gain is None or not minutes else 60 * self.gain.value / minutes
 
-    @property
-    def is_sure(self) -> bool:
-        """Whether the interval of the gain lies above 0."""
-        return self.gain is not None and self.gain.low > 0
-
     def to_dict(self) -> dict[str, Any]:
         """Return the values, for JSON."""
         return {**asdict(self), "points_per_hour": self.points_per_hour}
@@ -97,7 +92,7 @@ class Advice:
     def first(self) -> Measure:
         """The measure to begin with: of those that are sure to help the most points for an hour, else of all."""
         possible = [one for one in self.ordered if not one.needs]
-        return next((one for one in possible if one.is_sure), possible[0])
+        return next((one for one in possible if one.gain and one.gain.low > 0), possible[0])
 
     @property
     def first_by_hand(self) -> Measure | None:

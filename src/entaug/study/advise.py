@@ -25,7 +25,8 @@ from entaug.core.corpus import UnlabelledText
 from entaug.core.data import Sentence
 from entaug.core.folds import FEWEST
 from entaug.errors import InputError, MissingModelError
-from entaug.files.atomic import atomic_file, make_folder
+from entaug.files.atomic import make_folder, write_file
+from entaug.files.json_text import read_object
 from entaug.files.locks import lock
 from entaug.files.streams import is_stdout
 from entaug.formats import read
@@ -214,7 +215,7 @@ def advise(
             tagger=name,
             encoder=encoder,
             trainings=len(trainings.used),
-            measured_on="dev" if dev is not None else f"{advisor.parts_done} of {folds} folds",
+            measured_on="dev" if dev is not None else f"{len(advisor.trainings)} of {folds} folds",
             curve=curve_rows(curve, len(gold), more),
             measures=measures,
             next_sentences=advisor.suggest(text) if text is not None else (),
@@ -283,10 +284,8 @@ class _Advisor:
         data = [[s.tokens, [[m.label, m.spans] for m in s.mentions]] for part in self.runs.parts for s in part.train]
         key = short_hash([__version__, asdict(self.tagger), self.budget, self.runs.jobs, self.runs.seed, data])
         path = self.runs.folder / _PLAN_FILE
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            note = orjson.loads(path.read_bytes())
-            if note["key"] == key:
-                return [int(size) for size in note["sizes"]]
+        if (note := read_object(path)) and note.get("key") == key:
+            return list(note["sizes"])
         seconds = seconds_per_step(
             create_tagger(self.tagger.name, encoder=self.tagger.encoder),
             self.runs.parts[0].train,
@@ -298,14 +297,8 @@ class _Advisor:
             times = (SLOWER * seconds * self.tagger.num_steps(size) for size in sizes)
             if makespan(times, self.runs.jobs) <= 60 * _SHARE * self.budget:
                 break
-        with atomic_file(path) as out:
-            out.write(orjson.dumps({"key": key, "sizes": sizes}))
+        write_file(path, orjson.dumps({"key": key, "sizes": sizes}))
         return sizes
-
-    @property
-    def parts_done(self) -> int:
-        """The number of parts with trainings of all sizes."""
-        return len(self.rounds.done_of(self.num_done))
 
     @property
     def minutes_per_training(self) -> float:
@@ -356,11 +349,15 @@ class _Advisor:
         left = (seconds * spec.steps for spec in specs if spec.key not in self.runs.store.records)
         return self.runs.minutes + makespan(left, self.runs.jobs) / 60 <= _SHARE * self.budget
 
+    @property
+    def trainings(self) -> list[int]:
+        """The number of trainings of a size that each part has, of parts that have any."""
+        return self.rounds.done_of(self.num_done)
+
     def curve(self) -> LearningCurve:
         """Fit the curve of what is finished."""
-        done = self.rounds.done_of(self.num_done)
-        counts = [self.runs.counts(part, self.sizes, self.tagger, times) for part, times in enumerate(done)]
-        return fit_learning_curve(self.sizes, counts, trainings=done)
+        counts = [self.runs.counts(part, self.sizes, self.tagger, times) for part, times in enumerate(self.trainings)]
+        return fit_learning_curve(self.sizes, counts, trainings=self.trainings)
 
     def is_served_by(self, larger: CurveTagger) -> bool:
         """Whether another encoder serves the language of the corpus; its gain on English corpora says nothing else."""

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -30,8 +30,9 @@ from entaug.errors import (
     ParameterError,
     UnknownNameError,
 )
-from entaug.files.atomic import atomic_file, check_new_folder, make_folder, output_error
+from entaug.files.atomic import check_new_folder, make_folder, output_error, write_file
 from entaug.files.checkpoints import partial_paths
+from entaug.files.json_text import read_object
 from entaug.files.locks import lock
 from entaug.files.mention_lists import parse_specification, read_mention_list
 from entaug.formats.exchange import CorpusData, CorpusFiles, takes_data
@@ -326,7 +327,8 @@ class _Search:
         files = list(self.inputs.digests.values())
         key = {"key": short_hash([__version__, files, self.arguments, compute["device"], compute["precision"]])}
         is_empty = self.folder.is_dir() and not any(self.folder.iterdir())
-        if self.folder.exists() and not is_empty and (found := self._note("run")) != key:
+        note = self.folder / "run.json"
+        if self.folder.exists() and not is_empty and (found := read_object(note)) != key:
             if found is None or "key" not in found:
                 raise OutputError("exists and does not belong to a run", path=str(self.folder), remedy="move it away")
             if not force:
@@ -335,18 +337,7 @@ class _Search:
                 raise OutputError(message, path=str(self.folder), remedy=remedy)
             shutil.rmtree(self.folder)
         self.folder.mkdir(exist_ok=True)
-        self._write_note("run", key)
-
-    def _note(self, name: str) -> dict[str, Any] | None:
-        try:
-            value = orjson.loads((self.folder / f"{name}.json").read_bytes())
-        except (OSError, orjson.JSONDecodeError):
-            return None
-        return value if isinstance(value, dict) else None
-
-    def _write_note(self, name: str, value: Mapping[str, Any]) -> None:
-        with atomic_file(self.folder / f"{name}.json") as out:
-            out.write(orjson.dumps(value))
+        write_file(note, orjson.dumps(key))
 
     def execute(self) -> AutoSummary:
         """Choose, train and write the result."""
@@ -524,7 +515,8 @@ class _Search:
 
     def _size(self, seconds: float, teacher_cost: float) -> SearchSize:
         """The size; what the budget allows is decided once and noted, so that a resumed run keeps it."""
-        if (note := self._note("size")) is None:
+        file = self.folder / "size.json"
+        if (note := read_object(file)) is None:
             candidates = self._candidates()
             size, minutes = candidates[-1], 0.0
             if self.budget is not None:
@@ -538,7 +530,7 @@ class _Search:
                 size = affordable[-1] if affordable else SearchSize(0, len(self.recipes), 0)
                 minutes = 0.0 if affordable else times[candidates[0]] / 60
             note = {**asdict(size), "least_minutes": minutes}
-            self._write_note("size", note)
+            write_file(file, orjson.dumps(note))
         if least := note.pop("least_minutes"):
             about = f"that takes about {least:.0f} minutes"
             self.notes.append(f"the budget is too small to measure the gain of a recipe: {about}")
@@ -577,7 +569,9 @@ class _Search:
         runs += [(TEACHER, 0)] * self.has_teacher + [(recipe.name, 0) for recipe in recipes]
         counts: dict[tuple[str, int], list[tuple[int, ...]]] = {run: [] for run in runs}
         fold_of: list[float] = []
-        for number, split in enumerate(self._splits(size, repeat)):
+        places: list[int] = []  # of the held-out sentences in the input
+        for number, (own, split) in enumerate(self._splits(size, repeat)):
+            places += own
             where = f"fold {number + 1} of {size.folds}" if self.inputs.dev is None else "dev"
             where += f", repetition {repeat + 1} of {size.repeats}" if size.repeats > 1 else ""
             for name, member in runs:
@@ -585,24 +579,21 @@ class _Search:
                 counts[name, member] += map(tuple, record.test.sentences)
             fold_of += [number] * len(record.test.sentences)
             drop_intermediate(self.folder, split)
-        order = np.argsort(self._places(size, repeat))  # that of the input, the same in all repetitions
+        order = np.argsort(places)  # that of the input, the same in all repetitions
         arrays = {run: np.array(rows, np.float64)[order] for run, rows in counts.items()}
         gold = np.stack([array for (name, _), array in arrays.items() if name == GOLD])
         others = {name: array for (name, _), array in arrays.items() if name != GOLD}
         return Outcome(np.array(fold_of, np.float64)[order], gold, others)
 
-    def _splits(self, size: SearchSize, repeat: int) -> Iterator[DataSplit]:
-        gold, dev = self.inputs.gold, self.inputs.dev
-        parts = [(gold, dev)] if dev is not None else folds(gold, size.folds, self.arguments["seed"] + repeat)
-        for number, (train, test) in enumerate(parts):
-            yield self._split(f"gold.{repeat}-{number}", train, test)
-
-    def _places(self, size: SearchSize, repeat: int) -> list[int]:
-        """The places of the held-out sentences in the input, in the order in which `_splits` yields them."""
-        if self.inputs.dev is not None:
-            return list(range(len(self.inputs.dev)))
-        parts = partition(self.inputs.gold, size.folds, self.arguments["seed"] + repeat)
-        return [place for part in parts for place in part]
+    def _splits(self, size: SearchSize, repeat: int) -> Iterator[tuple[Iterable[int], DataSplit]]:
+        """The files of the trainings on each fold, after the places of its held-out sentences in the input."""
+        gold, dev, seed = self.inputs.gold, self.inputs.dev, self.arguments["seed"] + repeat
+        if dev is not None:
+            yield range(len(dev)), self._split(f"gold.{repeat}-0", gold, dev)
+            return
+        parts = zip(partition(gold, size.folds, seed), folds(gold, size.folds, seed), strict=True)
+        for number, (places, (train, test)) in enumerate(parts):
+            yield places, self._split(f"gold.{repeat}-{number}", train, test)
 
     # ------------------------------------------------------------------------------------------------- final training
 

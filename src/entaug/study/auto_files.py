@@ -19,6 +19,7 @@ from entaug.files.mention_lists import parse_specification
 from entaug.formats import write
 from entaug.formats.augmented import read_augmented
 from entaug.metrics.quality import measure_corpus
+from entaug.metrics.tables import quantity
 from entaug.report.html.page import render_html_report
 from entaug.study.choice import GOLD, LEAST_GAIN, RECIPES, RISK, TOLERATED_LOSS, Gain, SearchSize
 
@@ -67,7 +68,7 @@ class AutoSummary:
         if self.measured_on == "nothing":
             return "on other corpora; nothing was measured on this one"
         if self.measured_on == "dev":
-            return f"on the dev sentences with {repeats} seed{'' if repeats == 1 else 's'}"
+            return f"on the dev sentences with {quantity(repeats, 'seed')}"
         again = f", repeated {repeats} times" if repeats > 1 else ""
         return f"by {self.size.folds}-fold cross-validation{again}"
 

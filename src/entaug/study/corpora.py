@@ -6,7 +6,7 @@ import hashlib
 import re
 import tomllib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import accumulate
@@ -241,7 +241,7 @@ def _read(path: Path, form: str | None, done: Prepared, prefix: str = "") -> Cor
 
 
 def _listed(
-    documents: dict[str, Sequence[Sentence]], files: dict[str, Path], done: Prepared
+    documents: Mapping[str, Sequence[Sentence]], files: dict[str, Path], done: Prepared
 ) -> dict[str, list[Sentence]]:
     """The sentences of the documents that the list of each part names."""
     stems = {_stem(name): name for name in documents}
@@ -260,8 +260,8 @@ def _listed(
         if not parts[part]:
             raise InputError("names no document", path=str(file), remedy="name some, one a line, or remove the list")
     done.notes += [f"no list for {part}, which is not written" for part in PARTS if part not in files]
-    if len(place) < len(stems):
-        done.notes.append(f"{len(stems) - len(place):,} of {len(stems):,} documents are in no list and left out")
+    if left := len(documents) - len(place):  # also one of two that have the same name in different folders
+        done.notes.append(f"{left:,} of {len(documents):,} documents are in no list and left out")
     return parts
 
 

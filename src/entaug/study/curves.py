@@ -65,10 +65,6 @@ class CurveTagger:
         """The most unlabelled sentences that a training on a number of gold sentences uses."""
         return min(self.num_steps(size) * BATCH_SIZE, _MAX_RATIO * size)
 
-    def is_of(self, spec: RunSpec) -> bool:
-        """Whether a run trains this tagger on gold sentences alone."""
-        return spec.tagger == self.plan(spec.split.size) and spec.method is None
-
 
 @dataclass(frozen=True)
 class CurvePart:
@@ -209,7 +205,8 @@ class CurveRuns:
 
     def seconds_per_step(self, tagger: CurveTagger) -> float | None:
         """The time of a step of a tagger, loading and predicting included; None as long as nothing is finished."""
-        keys = [key for key, spec in self.used.items() if tagger.is_of(spec) and key in self.store.seconds]
+        on_gold = {key: spec for key, spec in self.used.items() if spec.method is None and key in self.store.seconds}
+        keys = [key for key, spec in on_gold.items() if spec.tagger == tagger.plan(spec.split.size)]
         steps = sum(self.used[key].steps for key in keys)
         return sum(self.store.seconds[key] for key in keys) / steps if steps else None
 

@@ -18,7 +18,7 @@ from entaug.core.data import Sentence
 from entaug.core.folds import folds
 from entaug.core.spacing import joined
 from entaug.errors import EntaugError, InputError, ParameterError, UnknownNameError
-from entaug.files.atomic import atomic_file, make_folder
+from entaug.files.atomic import make_folder, write_file
 from entaug.formats.files import open_file, read, write
 from entaug.study.plan import PATIENCE, CorpusPlan, DrawnPart, Plan
 from entaug.study.subsets import draw, rest, select
@@ -322,9 +322,7 @@ def write_part(folder: Path, name: str, sentences: Sequence[Sentence]) -> Path:
         made = Path(scratch, path.name)
         write(sentences, made)
         content = made.read_bytes()
-    if not path.exists() or path.read_bytes() != content:
-        with atomic_file(path) as out:
-            out.write(content)
+    write_file(path, content)
     return path
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from entaug.errors import EntaugError, InputError, UnknownNameError
 from entaug.files.locks import lock
 from entaug.formats import read
-from entaug.metrics.span_f1 import ERROR_KINDS, MatchCounts, Scores, mention_forms, score
+from entaug.metrics.span_f1 import ERROR_KINDS, PARTS, MatchCounts, Scores, mention_forms, score
 from entaug.study.data import prepare_splits, short_hash
 from entaug.study.engine import sort_records
 from entaug.study.plan import Plan
@@ -24,7 +24,6 @@ from entaug.study.schedule import Schedule
 
 _TOLERANCE = 0.02
 """The difference in F1 of one run on two machines above which it is reported: more than other processors explain."""
-_PARTS = ("by_type", "by_mention_length", "by_sentence_length", "by_kind", "by_novelty")
 _SAME_CORPUS = "take the release of the corpus, and the subset_ids, that the plan names"
 _REMEDIES = {
     **dict.fromkeys(("train", "dev", "test", "tests"), _SAME_CORPUS),
@@ -160,7 +159,7 @@ class _Check:
             sentences = list(read(path))
             self._gold[path], self._forms[path] = score(sentences, sentences), mention_forms(sentences)
         gold = self._gold[path]
-        parts = [part for part in _PARTS if part != "by_novelty" or scores.by_novelty]  # the first records have none
+        parts = [part for part in PARTS if part != "by_novelty" or scores.by_novelty]  # the first records have none
         counts = [*scores.sentences, *(one for part in parts for one in getattr(scores, part).values())]
         if any(count.correct > min(count.predicted, count.gold) for count in counts):
             yield f"{name} has impossible counts: correct must be from 0 to predicted and gold"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -42,6 +43,7 @@ SELF_TRAINING = "selftrain"
 _SIZE = "{size}"  # stands for the size in the name of a file of ids
 _MAX_COPIES = 10  # the largest ratio that the patience rule tries: CASSI, section 3.2.2
 _LARGE = 1000  # sentences from which on the patience rule starts with quarters
+_RELATIVE = "paths are relative to the folder of the plan"
 _RESERVED = {"copies": "use ratios", "seed": "use the seeds of the plan"}
 _TABLES = ("taggers", "methods", "teachers", "corpora", "tables")
 _INTERNAL = {"params", "group", "table", "lines", "first_seed"}  # fields that are no keys
@@ -74,14 +76,8 @@ def _are_ratios(value: object) -> bool:
 
 
 def _is_corpus(path: Path) -> bool:
-    try:
-        exists = path.exists()
-    except OSError:  # for example a name that is too long
-        exists = False
-    if not exists:
-        raise ParameterError(
-            f"there is no file or folder {path}", remedy="paths are relative to the folder of the plan"
-        )
+    if not os.path.exists(path):  # noqa: PTH110 - the method raises an error for a name that is too long
+        raise ParameterError(f"there is no file or folder {path}", remedy=_RELATIVE)
     return True
 
 
@@ -251,8 +247,7 @@ class CorpusPlan(_Table):
         yield len(sizes) > 1 and _SIZE not in str(self.subset_ids), "subset_ids", message, remedy
         files = (self.ids_file(size) for size in sizes)
         missing = next((file for file in files if file and not file.is_file()), None)
-        remedy = "paths are relative to the folder of the plan"
-        yield missing, "subset_ids", f"there is no file {missing}", remedy
+        yield missing, "subset_ids", f"there is no file {missing}", _RELATIVE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -351,11 +346,9 @@ class MethodPlan(_Table):
         for key, remedy in _RESERVED.items():
             is_given = any(key in params for params in (self.params, *self.by_corpus.values()))
             yield is_given, key, f"{key} cannot be given here", remedy
-        message, remedy = (
-            "selftrain takes no parameters in a plan, and labels of the teacher",
-            'give labels = "teacher"',
-        )
-        yield self.is_self_training and (self.params or self.labels == "method"), "labels", message, remedy
+        message = "selftrain takes no parameters in a plan, and labels of the teacher"
+        is_wrong = self.is_self_training and (self.params or self.labels == "method")
+        yield is_wrong, "labels", message, 'give labels = "teacher"'
         message, remedy = "a grid needs a method with parameters, and a list of ratios", "give ratios = [1, 3]"
         yield self.grid and (not self.makes_sentences or self.ratios == PATIENCE), "grid", message, remedy
         others = {*self.params, *(name for params in self.by_corpus.values() for name in params)}
@@ -614,9 +607,8 @@ class _PlanReader:
         own: dict[str, Any] = {key: table.pop(key) for key in ("label", "size", "seeds", "sources") if key in table}
         if "sources" in own:
             if len(own) > 1 + ("label" in own) or table:
-                raise ParameterError(
-                    "a teacher has either sources or taggers", parameter="sources", remedy="leave one out"
-                )
+                message = "a teacher has either sources or taggers"
+                raise ParameterError(message, parameter="sources", remedy="leave one out")
             own["sources"] = self.resolve(own["sources"])
         if "by_corpus" in table:
             raise ParameterError("a teacher is the same on all corpora", parameter="by_corpus", remedy="leave it out")
@@ -664,9 +656,8 @@ def _check_labels(plan: Plan) -> None:
                         raise InputError(f"{label!r} is there already, among the {kind}", remedy=remedy)
 
 
-_Reference = tuple[
-    str, int, str, str, Collection[str], Sequence[str]
-]  # table, number, key, kind, names given and known
+# Table, number, key, kind, names given and known.
+_Reference = tuple[str, int, str, str, Collection[str], Sequence[str]]
 
 
 def _references(plan: Plan) -> Iterator[_Reference]:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from entaug.config.params import construct, validate
+from entaug.config.params import construct, validate, with_tuples
 from entaug.errors import InputError, ParameterError, UnknownNameError
-from entaug.files.atomic import atomic_file
+from entaug.files.atomic import write_file
 from entaug.study.records import RECORDS_FILE, Place, places_of
 from entaug.study.tables import TablePlan
 
@@ -113,10 +113,7 @@ def write_known_plan(folder: Path, runs: Iterable[RunSpec], tables: Sequence[Tab
     lines = b",\n".join(map(orjson.dumps, arms))
     parts = orjson.dumps(at_least), orjson.dumps([asdict(table) for table in tables]), lines
     content = b'{"at_least": %b,\n"tables": %b,\n"arms": [\n%b\n]}\n' % parts
-    path = folder / PLAN_FILE
-    if not path.exists() or path.read_bytes() != content:
-        with atomic_file(path) as out:
-            out.write(content)
+    write_file(folder / PLAN_FILE, content)
 
 
 def read_known_plan(paths: Iterable[str | Path]) -> KnownPlan:
@@ -149,14 +146,10 @@ def read_known_plan(paths: Iterable[str | Path]) -> KnownPlan:
             continue
         try:
             value = orjson.loads(file.read_bytes())
-            arms |= {construct(PlannedArm, "an arm", _with_tuples(arm)): None for arm in value["arms"]}
-            tables += [construct(TablePlan, "a table", _with_tuples(table)) for table in value["tables"]]
+            arms |= {construct(PlannedArm, "an arm", with_tuples(arm)): None for arm in value["arms"]}
+            tables += [construct(TablePlan, "a table", with_tuples(table)) for table in value["tables"]]
             at_least |= bool(value["at_least"])
         except (ValueError, LookupError, AttributeError, TypeError, ParameterError, UnknownNameError) as error:
             message = f"is not the plan as an experiment writes it ({error})"
             raise InputError(message, path=str(file), remedy="run the experiment again") from None
     return KnownPlan(tuple(arms), tuple(tables), at_least, frozenset(done), tuple(without))
-
-
-def _with_tuples(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}

@@ -8,7 +8,6 @@ sentences alone), ``gold-steps`` (gold alone, for as many steps as the other arm
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import operator
 import os
@@ -222,16 +221,11 @@ def read_run_records(paths: Iterable[str | Path]) -> list[RunRecord]:
     """
     records: dict[Any, RunRecord] = {}
     for path in paths:
-        for record in _pooled_folds(itertools.chain.from_iterable(map(_by_test, _records_of(path)))):
+        for record in _pooled_folds(one for whole, _ in lines_of(path) for one in _by_test(whole)):
             # Arms, methods and corpora may share a run, each under its own labels.
             records.pop((record.key, *record.labels), None)
             records[record.key, *record.labels] = record
     return list(records.values())
-
-
-def _records_of(path: str | Path) -> list[RunRecord]:
-    """The records of a file, or of that of a folder, one for each line."""
-    return [record for record, _ in lines_of(path)]
 
 
 def places_of(path: str | Path) -> set[Place]:

@@ -12,7 +12,7 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from entaug.config.params import Check, construct, validate
+from entaug.config.params import Check, construct, validate, with_tuples
 from entaug.config.toml_lines import read_toml
 from entaug.core.data import Sentence
 from entaug.core.rng import Streams
@@ -68,11 +68,6 @@ class Scale:
         if not isinstance(data, dict):
             raise ParameterError(f"not a scale: {data!r:.60}", remedy="give question, anchors and perhaps judges")
         return construct(cls, "a scale", with_tuples(data))
-
-
-def with_tuples(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a file, with tuples for its lists."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
 
 
 def packaged_scales_text() -> str:

@@ -12,13 +12,13 @@ from typing import Any
 
 import orjson
 
-from entaug.config.params import construct, validate
+from entaug.config.params import construct, validate, with_tuples
 from entaug.errors import EntaugError, InputError, ParameterError, one_line
 from entaug.files.json_text import json_text
 from entaug.files.streams import decode_text, read_bytes, read_line_chunks
 from entaug.metrics.agreement import krippendorff_alpha
 from entaug.metrics.tables import Block, Heading, Table, as_markdown
-from entaug.report.ratings.page import HIGHEST, LOWEST, RatedItem, Scale, check_scales, with_tuples
+from entaug.report.ratings.page import HIGHEST, LOWEST, RatedItem, Scale, check_scales
 
 # ---------------------------------------------------------------------------------------------------------------- files
 
