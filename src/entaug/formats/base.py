@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeGuard
+from typing import Any, ClassVar, TypeGuard
 
+from entaug.config.params import validate
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.core.tags import canonical_scheme
@@ -81,22 +82,25 @@ class FormatCapabilities:
     spaces: bool
 
 
-class Dialect(Protocol):
-    """The layout of a file of one format: a frozen dataclass whose fields are the options of the format."""
+@dataclass(frozen=True)
+class Dialect:
+    """Base class of the layout of a file of one format; the fields are the options of the format."""
+
+    def __post_init__(self) -> None:
+        validate(self)
 
     def describe(self) -> str:
         """Return a description of the layout, for example ``"CoNLL, tabs, token in column 1, tag in 2, IOB2"``."""
-        ...
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class OnlyDialect:
+class OnlyDialect(Dialect):
     """Base class of the layout of a format whose files have but one."""
 
     description: ClassVar[str]
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         return self.description
 
 

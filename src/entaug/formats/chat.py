@@ -81,7 +81,6 @@ class ChatDialect(SegmentationOptions):
     array: bool | None = None
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         told = "" if self.question == "{text}" else f", texts as in {self.question!r:.60}"
         places = "offsets" if self.offsets else "texts"
         return f"conversations ({self.shape}), mentions by their {places}{told}{array_text(self.array)}"

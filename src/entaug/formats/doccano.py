@@ -65,7 +65,6 @@ class DoccanoDialect(TextOptions):
     tokens: bool = True
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         form = "objects" if self.objects else "[start, end, label]"
         return f"doccano, {form} in {self.field!r}{self.offsets_text}"
 

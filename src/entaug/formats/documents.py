@@ -47,7 +47,6 @@ class DocumentOptions(SegmentationOptions):
     lines: ClassVar[str] = "lines"
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         texts = "not cut" if self.split == "none" else f"cut into {self.lines if self.split == 'lines' else self.split}"
         return f"{self.title}, tokens by the rules for {self.language!r}, texts {texts}"
 

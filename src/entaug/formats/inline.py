@@ -89,7 +89,6 @@ class InlineDialect(SegmentationOptions):
     overlap: Overlap = "error"
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         label = f"labels in the attribute {self.attribute}" if self.attribute else "labels as tags"
         tokens = "words between spaces" if self.words == "spaces" else f"tokenised ({self.language})"
         unit = {"": "", "line": ", one sentence a line", "file": ", one document"}[self.unit]

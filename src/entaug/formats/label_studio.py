@@ -71,7 +71,6 @@ class LabelStudioDialect(OffsetOptions):
     tokens: bool = True
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         return f"Label Studio, tasks, text under {self.text_key or 'text'!r}{self.offsets_text}"
 
     @property

@@ -75,7 +75,6 @@ class HfDialect(RecordLayout):
         return self.tag_field or "ner_tags"
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         tags, entities = f"{self.scheme} tags in {self.tag_name!r}", f"mentions in {self.entity_field!r}"
         auto = f"{tags}, or {entities} where there are nested ones"
         where = {"tags": tags, "entities": entities, "auto": auto}

@@ -54,7 +54,6 @@ class ProdigyDialect(TextOptions):
     ws: bool = True
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         return f"Prodigy, {'accepted' if self.answers == 'accept' else 'all'} records{self.offsets_text}"
 
 

@@ -72,7 +72,6 @@ class SpacyJsonDialect(SpacyDialect, TextOptions):
     words: bool = True
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         form = {"docs": "as of doc.to_json()", "tuples": "training tuples"}[self.form]
         where = self.describe_mentions("ents", f"spans {self.spans_key!r}")
         return f"spaCy JSON{array_text(self.array)}, {form}, mentions in {where}{self.offsets_text}"

@@ -140,7 +140,6 @@ class TableDialect(SegmentationOptions):
         return "" if self.rows == "tokens" or self.words_column == "text" else "text"
 
     def describe(self) -> str:
-        """Return the layout in words."""
         unit = self.rows.removesuffix("s")
         sentence = f", sentences in {self.sentence_column!r}" if self.rows == "tokens" and not self.empty_rows else ""
         scheme = f", {self.scheme}" if self.is_tagged else ""

@@ -23,13 +23,12 @@ from itertools import accumulate, groupby, pairwise
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from entaug.config.params import validate
 from entaug.core.data import Sentence, split_fields
 from entaug.core.mentions import Mention, Span
 from entaug.core.spacing import infer_spaces, is_unspaced_script, is_word_character, stripped
 from entaug.errors import InputError, LossError, MissingExtraError, ParameterError
 from entaug.files.folders import unused_name
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport, before_of
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, Dialect, ReadReport, before_of
 from entaug.formats.token_records import entity_fields
 
 DOCUMENT = "_document"
@@ -428,7 +427,7 @@ AlignedMention = tuple[Mention, CharMention]
 
 
 @dataclass(frozen=True)
-class SegmentationOptions:
+class SegmentationOptions(Dialect):
     """Options of splitting documents into sentences.
 
     Args:
@@ -442,9 +441,6 @@ class SegmentationOptions:
     language: str = "en"
     split: Literal["none", "lines", "sentences"] = "none"
     misaligned: Literal["error", "skip", "cut"] = "error"
-
-    def __post_init__(self) -> None:
-        validate(self)
 
 
 @dataclass(frozen=True)

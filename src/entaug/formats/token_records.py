@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import Any, Literal, TypeVar
 
-from entaug.config.params import validate
 from entaug.core.alignment import align_spaces
 from entaug.core.data import Sentence, split_fields
 from entaug.core.mentions import Mention, contiguous_mention
 from entaug.core.tags import InvalidTag, SchemeDetector, decode_canonical, is_tag
 from entaug.errors import InputError
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, NO_LABELS, ReadReport, are_columns
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, NO_LABELS, Dialect, ReadReport, are_columns
 from entaug.formats.records import TOKEN_NAMES, as_object
 
 T = TypeVar("T")
@@ -36,7 +35,7 @@ _ASSUMED_ENDS = "the ends of mentions in {!r} were taken as the tokens after the
 
 
 @dataclass(frozen=True)
-class RecordLayout:
+class RecordLayout(Dialect):
     """Where records have their tokens and mentions.
 
     Args:
@@ -59,9 +58,6 @@ class RecordLayout:
     names: tuple[str, ...] = ()
     ends: Literal["", "exclusive", "inclusive"] = ""
     columns: tuple[str, ...] = field(default=(), repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        validate(self)
 
     @property
     def tags(self) -> str | None:

@@ -81,7 +81,6 @@ class WebAnnoDialect(SegmentationOptions):
     features: str = "identifier|value"
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         label = f"label in {self.feature!r}" if self.feature else "its name is the label"
         return f"WebAnno TSV 3, layer {self.layer.rpartition('.')[2]}, {label}"
 

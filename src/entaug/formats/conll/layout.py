@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
-from entaug.config.params import Check, validate
+from entaug.config.params import Check
 from entaug.core.tags import Overlap, is_tag
 from entaug.files.streams import check_characters, read_line_chunks
+from entaug.formats.base import Dialect
 
 DOCSTART = "-DOCSTART-"
 TEXT_COMMENT = "# text = "
@@ -30,7 +31,7 @@ def _are_distinct(columns: Sequence[object]) -> bool:
 
 
 @dataclass(frozen=True)
-class ConllDialect:
+class ConllDialect(Dialect):
     """Layout of a CoNLL file.
 
     Args:
@@ -75,7 +76,7 @@ class ConllDialect:
     further_columns: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        validate(self)
+        super().__post_init__()
         object.__setattr__(self, "tag_columns", tuple(self.tag_columns))
         if self.tag_columns:
             object.__setattr__(self, "tag_column", self.tag_columns[0])
@@ -96,7 +97,6 @@ class ConllDialect:
         return f"# global.columns = {' '.join(self.column_names)}\n" if self.column_names else ""
 
     def describe(self) -> str:
-        """Return the layout in words."""
         tag = "the last" if self.tag_column == -1 else str(self.tag_column)
         if self.tag_columns:
             tag = f"{' and '.join(map(str, self.tag_columns))}, outermost first"
