@@ -5,7 +5,7 @@ Columns are separated by tabs, single spaces or runs of both; token and tag may 
 the same columns. Nested mentions need several tag columns, outermost first, as in GermEval; one column represents flat
 mentions only. Further variants: CoNLL-U Plus, whose first line names the columns; CoNLL-U with tags among other
 attributes (``name=B-PER``), whose words are the rows with integer numbers, not ranges (``3-4``) and empty nodes
-(``1.1``); and files with one character of running text a line. `entaug.formats.conll.detection` detects the layout of
+(``1.1``); and files with one character of running text a line. `entaug.formats.conll.layout` detects the layout of
 a file.
 """
 
@@ -31,13 +31,14 @@ from entaug.core.spacing import infer_spaces_of_characters
 from entaug.core.tags import KEEP_SOME, InvalidTag, decode_canonical, encode_canonical, flatten, is_tag
 from entaug.errors import InputError, LossError, TagError
 from entaug.formats.base import ENTITY_FIELDS, LEVEL, BaseFormat, FormatCapabilities, ReadReport
-from entaug.formats.conll.detection import detect_dialect, extract_attribute
 from entaug.formats.conll.layout import (
     DOCSTART,
     PROVENANCE_COMMENT,
     TEXT_COMMENT,
     ConllDialect,
     comment_name,
+    detect_dialect,
+    extract_attribute,
     is_comment,
     is_numbering,
     is_range_or_empty_node,
