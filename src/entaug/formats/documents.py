@@ -17,7 +17,7 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Span
 from entaug.core.spacing import stripped
 from entaug.errors import InputError, LossError
-from entaug.files.folders import holds_document, holds_only, is_safe_name, natural_sort_key, walk_files
+from entaug.files.folders import holds_document, holds_only, is_safe_name, natural_sort_key, unused_name, walk_files
 from entaug.files.streams import check_characters, is_kind, read_line_chunks
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport
 from entaug.formats.buffered import BufferedFormat
@@ -210,7 +210,7 @@ class DocumentFolder(BufferedFormat):
         return found
 
     def sentences(self, path: Path, dialect: Any, reading: ReadReport) -> Iterator[Sentence]:
-        seen: set[str | None] = set()
+        seen: set[str] = set()
 
         def parse(_number: int, document: tuple[str, Path, Path | None]) -> Iterator[Sentence]:
             name, annotations, text = document
@@ -230,14 +230,11 @@ class DocumentFolder(BufferedFormat):
         return holds_only(path, (*self.beside, *sorted(needed)), needed)
 
 
-def _with_unique_id(sentence: Sentence, seen: set[str | None]) -> Sentence:
+def _with_unique_id(sentence: Sentence, seen: set[str]) -> Sentence:
     """Return the sentence with a new id if its id is in use: texts ``a`` and ``a-1`` may both have an ``a-1``."""
-    id_, number = sentence.id, 1
-    while id_ in seen:
-        number += 1
-        id_ = f"{sentence.id}+{number}"
+    id_ = unused_name(sentence.key, seen, "+")
     seen.add(id_)
-    if number == 1:
+    if id_ == sentence.key:
         return sentence
     start = len(sentence.fields.get(BEFORE, ""))
     return sentence.with_(id=id_).with_fields({DOCUMENT: [sentence.id, start], **sentence.fields})

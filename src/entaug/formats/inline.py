@@ -36,7 +36,15 @@ from entaug.files.streams import decode_text, encode_text, extension_of, read_be
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport, before_of
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import numbered_lines, read_records
-from entaug.formats.text import DOCUMENT, CharMention, Document, SegmentationOptions, split_document
+from entaug.formats.text import (
+    DOCUMENT,
+    NOT_IN_XML,
+    CharMention,
+    Document,
+    SegmentationOptions,
+    place_tokens,
+    split_document,
+)
 from entaug.formats.text_records import char_spans
 from entaug.formats.token_records import entity_fields, without
 
@@ -57,7 +65,6 @@ _DECLARATION = re.compile(r"\s*(?:<\?xml|<!DOCTYPE)")
 _OTHER_FORMATS = re.compile(r"\s*(?:\{|\[\s*[\[{\"\]]|(?:<[?!][^>]*>\s*)*<(?:html|collection)\b)", re.IGNORECASE)
 _NAME = re.compile(r"[^\W\d][\w.-]*")
 _AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#[0-9]+|#x[0-9A-Fa-f]+);)(?:(\w+);)?")
-_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SAMPLE = 200  # lines
 _WRAP = "_"  # the element that is put around a text, so that it is one
 _TAG_FIELD = "_tag"
@@ -362,11 +369,7 @@ def _text(sentence: Sentence, dialect: InlineDialect) -> tuple[str, list[Span]]:
             spaces = (" ",) * len(sentence)
     elif spaces is None:
         spaces = infer_spaces(sentence.tokens)
-    spans = []
-    text = ""
-    for token, space in zip(sentence.tokens, spaces, strict=True):
-        spans.append((len(text), len(text) + len(token)))
-        text += token + re.sub("[\r\n]+", " ", space)
+    text, spans = place_tokens(sentence.with_(spaces=tuple(re.sub("[\r\n]+", " ", space) for space in spaces)))
     return text[: spans[-1][1]], spans
 
 
@@ -377,9 +380,9 @@ def _line(sentence: Sentence, dialect: InlineDialect) -> str:
         if (dialect.words == "spaces" and _WORD.fullmatch(token) is None) or token != token.strip() or "\n" in token:
             remedy = "write JSON lines, or pass `words='rules'` where the tokens are those of a text"
             raise LossError(f"the token {token!r} holds white space", path=subject, remedy=remedy)
-        if _NO_XML.search(token) or "\r" in token:
+        if NOT_IN_XML.search(token) or "\r" in token:
             raise LossError(f"the token {token!r} holds a control character", path=subject, remedy="write JSON lines")
-    if dialect.ids and sentence.id is not None and _NO_XML.search(sentence.id):
+    if dialect.ids and sentence.id is not None and NOT_IN_XML.search(sentence.id):
         raise LossError(f"the id {sentence.id!r} holds a control character", path=subject, remedy="write JSON lines")
     text, spans = _text(sentence, dialect)
     out: list[str] = []
@@ -420,7 +423,7 @@ def _tags(label: str, fields: Mapping[str, Any], dialect: InlineDialect, subject
         attributes = {dialect.attribute: label, **without(attributes, (dialect.attribute,))}
     structure = {part.lower() for part in (*dialect.structure, dialect.root)}
     if (
-        _NO_XML.search("".join((label, *attributes.values())))
+        NOT_IN_XML.search("".join((label, *attributes.values())))
         or _NAME.fullmatch(name) is None
         or name.lower() in structure
     ):
