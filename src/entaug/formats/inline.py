@@ -261,7 +261,7 @@ class _Marked:
         parser.buffer_text = True
         parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
         parser.CharacterDataHandler = self._add
-        parser.CommentHandler = self._comment
+        parser.CommentHandler = lambda _: self._reading.notes.update(["comment left out"])
         parser.StartDoctypeDeclHandler = self._doctype
         escaped = _AMPERSAND.sub(self._ampersand, source)
         try:
@@ -295,9 +295,6 @@ class _Marked:
         if has_declarations:
             remedy = "remove them: entities are never replaced by what a file declares"
             raise InputError("declarations in the document type", line=1, remedy=remedy)
-
-    def _comment(self, _text: str) -> None:
-        self._reading.notes["comment left out"] += 1
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._open.append((name, self._length, self._parser.CurrentLineNumber, attributes))

@@ -319,17 +319,6 @@ class UnitDetector:
         )
 
 
-def other_units(text: str, spans: Iterable[tuple[int, int]], unit: str) -> Iterator[tuple[str, str]]:
-    """Other units in which ranges, here by characters, would begin and end with words, and these words."""
-    offsets = {character: offset for offset, character in (characters_of(text, unit) or {}).items()}
-    given = [(offsets.get(start, start), offsets.get(end, end)) for start, end in spans]
-    for other in ("characters", *_UNITS):
-        known = characters_of(text, other)
-        places = given if known is None else [(known.get(start), known.get(end)) for start, end in given]
-        if places != list(spans) and all(_fits(text, start, end, None) for start, end in places):
-            yield other, " ... ".join(text[start:end] for start, end in places)
-
-
 def _fits(text: str, start: int | None, end: int | None, words: Any) -> bool:
     """Whether a range holds the given words, or else begins and ends with words."""
     if start is None or end is None or not 0 <= start < end <= len(text):
@@ -661,7 +650,7 @@ def _align_mentions(
         cuts |= inner
         kept.append((mention, line))
     if cuts:
-        tokens = [piece for token in tokens for piece in _cut_token(token, cuts)]
+        tokens = [piece for a, b in tokens for piece in pairwise([a, *sorted(c for c in cuts if a < c < b), b])]
     first = {start: i for i, (start, _) in enumerate(tokens)}
     last = {end: i for i, (_, end) in enumerate(tokens, start=1)}
     aligned: dict[Mention, CharMention] = {}
@@ -711,10 +700,16 @@ def _remedy_for_unit(text: str, mention: CharMention, options: SegmentationOptio
     """The remedy for a mention that would fit words if offsets counted another unit; empty if none would."""
     if not isinstance(options, OffsetOptions):
         return ""
-    for unit, words in other_units(text, mention.spans, options.offsets):
-        what = f"as {title_of(unit)} it is {words!r:.60}: if all offsets count these, pass `offsets='{unit}'`"
-        # Words fit bytes by chance often enough to name the remedy for other causes, too.
-        return f"{what}; `misaligned='skip'` leaves it out{', cut cuts the token' if unit == 'bytes' else ''}"
+    offsets = {character: offset for offset, character in (characters_of(text, options.offsets) or {}).items()}
+    given = [(offsets.get(start, start), offsets.get(end, end)) for start, end in mention.spans]
+    for unit in ("characters", *_UNITS):
+        known = characters_of(text, unit)
+        places = given if known is None else [(known.get(start), known.get(end)) for start, end in given]
+        if places != list(mention.spans) and all(_fits(text, start, end, None) for start, end in places):
+            words = " ... ".join(text[start:end] for start, end in places)
+            what = f"as {title_of(unit)} it is {words!r:.60}: if all offsets count these, pass `offsets='{unit}'`"
+            # Words fit bytes by chance often enough to name the remedy for other causes, too.
+            return f"{what}; `misaligned='skip'` leaves it out{', cut cuts the token' if unit == 'bytes' else ''}"
     return ""
 
 
@@ -723,12 +718,6 @@ def _quote(mention: CharMention, text: str) -> str:
     words = " ... ".join(text[start:end] for start, end in mention.spans)
     offsets = ", ".join(f"{start}-{end}" for start, end in mention.spans)
     return f"{mention.label} {words!r} ({offsets})"
-
-
-def _cut_token(token: Span, cuts: set[int]) -> list[Span]:
-    start, end = token
-    inner = sorted(offset for offset in cuts if start < offset < end)
-    return list(pairwise([start, *inner, end]))
 
 
 # ----------------------------------------------------------------------------------------------------------- sentences

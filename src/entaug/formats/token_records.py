@@ -368,15 +368,13 @@ def _further_fields(entity: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------------------------- parts of records
 
 
-def pop_id(fields: dict[str, Any]) -> str | None:
-    """Remove the id from the fields of a record and return it."""
-    return str(fields.pop("id")) if type(fields.get("id")) in (str, int) else None
-
-
-def check_id(fields: Mapping[str, Any]) -> None:
-    """Check that the fields of a record without its id, see `pop_id`, hold none that is no string or integer."""
-    if fields.get("id") is not None:
+def pop_id(fields: dict[str, Any], *, is_checked: bool = False) -> str | None:
+    """Remove the id from the fields of a record and return it; one of another type stays there, or is an error."""
+    if type(fields.get("id")) in (str, int):
+        return str(fields.pop("id"))
+    if is_checked and fields.get("id") is not None:
         raise InputError(f"'id' must be a string, not {fields['id']!r:.80}", remedy="correct it")
+    return None
 
 
 def pop_columns(fields: dict[str, Any], n: int) -> dict[str, tuple[str, ...]]:

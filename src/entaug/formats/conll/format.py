@@ -187,7 +187,9 @@ class _Reader:
         except _RaggedRows:
             cells = [split_row(row, self._delimiter) for row in rows]
             spaced = [split_row(row, None) if len(c) == 1 else c for row, c in zip(rows, cells, strict=True)]
-            is_repairable = self._has_usual_columns and all(len(c) > 1 and is_tag(c[-1]) for c in spaced)
+            dialect = self._dialect
+            is_usual = dialect.token_column == 0 and dialect.tag_column == -1 and dialect.is_simple
+            is_repairable = is_usual and all(len(c) > 1 and is_tag(c[-1]) for c in spaced)
             if self._reading.repair and is_repairable:
                 return self._without_further_columns(spaced, numbers, comments)
             raise self._ragged_rows_error(list(map(len, cells)), numbers, is_repairable=is_repairable) from None
@@ -316,11 +318,6 @@ class _Reader:
                 num_unread = sum(is_tag(tag) and tag[0] in "BSU" for tag in tags)
             if num_unread:
                 self._reading.notes[what] += num_unread
-
-    @property
-    def _has_usual_columns(self) -> bool:
-        """Whether token and tag are the first and the last cell of any row."""
-        return self._dialect.token_column == 0 and self._dialect.tag_column == -1 and self._dialect.is_simple
 
     def _without_further_columns(
         self, cells: list[list[str]], numbers: Sequence[int], comments: list[str]
