@@ -20,7 +20,7 @@ from entaug.core.data import Sentence, split_fields
 from entaug.core.mentions import Mention
 from entaug.errors import InputError, LossError
 from entaug.files.streams import check_characters, read_beginning, read_line_chunks
-from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, OnlyDialect, ReadReport
+from entaug.formats.base import ENTITY_FIELDS, BaseFormat, Dialect, FormatCapabilities, ReadReport
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import (
     as_object,
@@ -41,7 +41,7 @@ _MENTION = "write the first and last token of each span, a space, and the label:
 _THREE_LINES = "write three lines a sentence: its tokens, its mentions, an empty one"
 
 
-class BartnerDialect(OnlyDialect):
+class BartnerDialect(Dialect):
     """The only layout of BARTNER's files for discontinuous mentions."""
 
     description = "BARTNER's lines of tokens and mentions"
@@ -145,7 +145,7 @@ def _mention(text: str) -> Mention:
 _DOCUMENT = 'write {"sentences": [[...], ...], "ners": [[[first, last, label], ...], ...]}'
 
 
-class BartnerNestedDialect(OnlyDialect):
+class BartnerNestedDialect(Dialect):
     """The only layout of BARTNER's files for nested mentions."""
 
     description = "BARTNER's JSON lines, a document a line"

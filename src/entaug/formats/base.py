@@ -86,21 +86,14 @@ class FormatCapabilities:
 class Dialect:
     """Base class of the layout of a file of one format; the fields are the options of the format."""
 
+    description: ClassVar[str] = ""
+    """That of a format whose files have but one layout."""
+
     def __post_init__(self) -> None:
         validate(self)
 
     def describe(self) -> str:
         """Return a description of the layout, for example ``"CoNLL, tabs, token in column 1, tag in 2, IOB2"``."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class OnlyDialect(Dialect):
-    """Base class of the layout of a format whose files have but one."""
-
-    description: ClassVar[str]
-
-    def describe(self) -> str:
         return self.description
 
 
@@ -125,25 +118,6 @@ class ReadReport:
         self.repaired: Counter[str] = Counter()
         self.notes: Counter[str] = Counter()
         self.line = 0
-
-    def repeats(self, id_: str | None, line: int, lines_of_ids: dict[str, int]) -> bool:
-        """Return whether an id occurred before and must be dropped.
-
-        Args:
-            id_: the id of a sentence.
-            line: its line.
-            lines_of_ids: the ids so far with their lines; this one is added.
-
-        Raises:
-            InputError: the id occurred before, and duplicates are not repaired.
-        """
-        if id_ is None or lines_of_ids.setdefault(id_, line) == line:
-            return False
-        if not self.repair:
-            remedy = "give each sentence an id of its own, or pass `repair=True` to drop this one"
-            raise InputError(f"id {id_!r} is that of line {lines_of_ids[id_]} too", remedy=remedy)
-        self.repaired["id of another sentence dropped"] += 1
-        return True
 
     def lines(self) -> list[str]:
         """Return the repairs and the notes, as lines for the user."""

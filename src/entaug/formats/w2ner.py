@@ -15,7 +15,7 @@ from typing import Any
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import InputError
-from entaug.formats.base import FormatCapabilities, OnlyDialect, ReadReport
+from entaug.formats.base import Dialect, FormatCapabilities, ReadReport
 from entaug.formats.records import to_json, write_array
 from entaug.formats.token_formats import TokenRecords
 from entaug.formats.token_records import without
@@ -24,7 +24,7 @@ _OF_MENTION = ("index", "type")
 _MENTION = 'write {"index": [0], "type": "X"}'
 
 
-class W2nerDialect(OnlyDialect):
+class W2nerDialect(Dialect):
     """The only layout of W2NER's files."""
 
     description = "W2NER's JSON array"
