@@ -78,11 +78,11 @@ class Bartner(BaseFormat):
 
     def dump(self, sentence: Sentence, dialect: BartnerDialect) -> str:
         for token in sentence.tokens:
-            if token != token.strip() or not {" ", "\n", "\r", "\0"}.isdisjoint(token):
+            if token != token.strip() or re.search("[ \n\r\0\ud800-\udfff]", token):
                 raise _loss("token", token, sentence)
         parts = []
         for mention in sentence.mentions:
-            if mention.label.split() != [mention.label] or not {"|", "\0"}.isdisjoint(mention.label):
+            if mention.label.split() != [mention.label] or re.search("[|\0\ud800-\udfff]", mention.label):
                 raise _loss("label", mention.label, sentence)
             parts.append(",".join(f"{a},{b - 1}" for a, b in mention.spans) + f" {mention.label}")
         return f"{' '.join(sentence.tokens)}\n{'|'.join(parts)}\n\n"
@@ -92,7 +92,9 @@ class Bartner(BaseFormat):
 
 
 def _loss(what: str, text: str, sentence: Sentence) -> LossError:
-    held = "a NUL character" if "\0" in text else f"white space{' or a bar' * (what == 'label')}"
+    held = f"white space{' or a bar' * (what == 'label')}"
+    if found := re.search("[\0\ud800-\udfff]", text):
+        held = "a NUL character" if found[0] == "\0" else "half a character (a surrogate)"
     return LossError(f"{what} {text!r} holds {held}", path=sentence.id, remedy="write JSON lines")
 
 

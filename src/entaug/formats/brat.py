@@ -454,7 +454,7 @@ class Brat(DocumentFolder, StandoffFormat):
     dialect_class = BratDialect
     beside = (PROVENANCE_SUFFIX,)
     kept_fields = (KEPT, "entaug")
-    not_in_text = re.compile("[\ud800-\udfff]")
+    not_in_text = re.compile("^\ufeff|[\ud800-\udfff]")  # a mark at the beginning would be dropped in reading
     not_in_labels = re.compile(r"\s")
 
     def read_document(

@@ -410,16 +410,15 @@ def _write_workbook(path: Path, rows: Iterable[list[str]], sheet: str) -> None:
             if _NOT_WRITTEN.search(text) or len(text) > _MAX_XLSX_CELL:
                 is_long = len(text) > _MAX_XLSX_CELL
                 what = "a cell is too long" if is_long else f"{text!r:.60} holds a control character"
-                raise LossError(f"{what} for a workbook", path=str(path), remedy="write .csv")
+                raise LossError(f"{what} for a workbook", remedy="write .csv")
         table.append(row)
     if len(table) > _MAX_ROWS:
-        what = f"a workbook has no place for more than {_MAX_ROWS:,} rows"
-        raise LossError(what, path=str(path), remedy="write .csv")
+        raise LossError(f"a workbook has no place for more than {_MAX_ROWS:,} rows", remedy="write .csv")
     book = openpyxl.Workbook(write_only=True)
     try:
         page = book.create_sheet(sheet or "Sheet1")
     except ValueError as error:
-        raise OutputError(f"no name of a sheet: {sheet!r} ({error})", path=str(path), remedy="name another") from None
+        raise OutputError(f"no name of a sheet: {sheet!r} ({error})", remedy="name another") from None
     for row in table:
         cells = [WriteOnlyCell(page, value=text) if text else None for text in row]
         for cell in filter(None, cells):
@@ -564,6 +563,7 @@ def _with_columns(sentence: Sentence) -> Sentence:
 
 _WORD_NAMES = ("word", "words", "token", "tokens", "form", "text", "sentence", "sentences", "sentence_text")
 _TEXT_NAMES = ("text", "sentence", "sentence_text", "content")
+_STRING_NAMES = ("word", "words", "token", "tokens", "form", "sentence", "sentences", "sentence_text", "text")
 _LABEL_NAMES = (
     *("ner_tags", "ner_tag", "ner", "ner_labels", "ner_label", "entities", "entity", "labels", "label", "tags", "tag"),
     *("bio_tags", "bio_tag", "iob_tags", "iob_tag", "bio", "iob", "annotations", "spans", "ne", "ne_tag"),
@@ -613,7 +613,8 @@ def _detect_columns(rows: list[Row], dialect: TableDialect, options: Mapping[str
         raise InputError(f"{what}: {told}", remedy="name them: `words=NAME` and `labels=NAME`")
     kind = _kind_of(cells[labels], dialect.names)
     others = [name for name in names if name != labels]
-    words = find("words", (*_TEXT_NAMES, *_WORD_NAMES) if kind == "offsets" else _WORD_NAMES, {labels})
+    known = {"offsets": (*_TEXT_NAMES, *_WORD_NAMES), "string": _STRING_NAMES}.get(kind, _WORD_NAMES)
+    words = find("words", known, {labels})
     words = words or (others[0] if len(others) == 1 else "")
     if not words:
         what = "no column of words is known" if has_heading else "no heading, and several columns"

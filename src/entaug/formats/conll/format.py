@@ -52,6 +52,8 @@ from entaug.formats.token_records import entity_fields
 
 EXTRA_ROWS = "_conllu_rows"
 """Field of a sentence: its rows that are no words (ranges, empty nodes), each with the index of the word behind it."""
+_HALVES = re.compile("[\ud800-\udfff]")
+_NOT_IN_LINES = re.compile("[\n\r\0\ud800-\udfff]")
 _ARRANGEMENT = frozenset(("token_column", "tag_column", "tag_columns", "numbered_from", "attribute"))
 
 
@@ -495,7 +497,8 @@ def _format_sentence(sentence: Sentence, dialect: ConllDialect) -> str:
         rows = [delimiter.join(cells) for cells in zip(*columns, strict=True)]
     body = "\n".join(rows)
     is_clean = body.count(delimiter) == (width - 1) * len(rows) and body.count("\n") == len(rows) - 1
-    if not is_clean or "\r" in body or "\0" in body or rows[0][0] == "#" or DOCSTART in body:
+    is_clean = is_clean and "\r" not in body and "\0" not in body and (body.isascii() or not _HALVES.search(body))
+    if not is_clean or rows[0][0] == "#" or DOCSTART in body:
         _check_rows(sentence, rows, delimiter * (width - 1), dialect)
     if EXTRA_ROWS in sentence.layout and (extra := _extra_rows(sentence, dialect)):
         for place, row in reversed(extra):
@@ -566,7 +569,7 @@ def _extra_rows(sentence: Sentence, dialect: ConllDialect) -> list[tuple[int, st
         if not (isinstance(item, (list, tuple)) and len(item) == 2 and type(item[0]) is int and type(item[1]) is str):
             return []
         place, row = item
-        is_row = row.count(delimiter) == dialect.num_columns - 1 and not any(c in row for c in "\n\r\0")
+        is_row = row.count(delimiter) == dialect.num_columns - 1 and not _NOT_IN_LINES.search(row)
         is_placed = (rows[-1][0] if rows else 0) <= place <= len(sentence)
         if not (is_row and is_placed and is_range_or_empty_node(row.partition(delimiter)[0])):
             return []
@@ -577,12 +580,14 @@ def _extra_rows(sentence: Sentence, dialect: ConllDialect) -> list[tuple[int, st
 def _check_rows(sentence: Sentence, rows: list[str], separators: str, dialect: ConllDialect) -> None:
     """Check that each row would be read with the same cells, and none as a comment."""
     for i, (token, row) in enumerate(zip(sentence.tokens, rows, strict=True)):
-        if row.count(separators[0]) != len(separators) or any(character in row for character in "\n\r\0"):
-            is_in_token = separators[0] in token or any(character in token for character in "\n\r\0")
+        found = _NOT_IN_LINES.search(row)
+        if row.count(separators[0]) != len(separators) or found:
+            is_in_token = separators[0] in token or _NOT_IN_LINES.search(token)
             subject = "token" if is_in_token else "a tag or a further column of token"
-            kind = "NUL character" if "\0" in row else "line end" if "\n" in row or "\r" in row else "column separator"
+            kinds = {"\0": "a NUL character", "\n": "a line end", "\r": "a line end"}
+            what = kinds.get(found[0], "half a character (a surrogate)") if found else "a column separator"
             remedy = "write JSON lines, or choose another `separator`"
-            raise LossError(f"{subject} {token!r} holds a {kind}", path=sentence.id, remedy=remedy)
+            raise LossError(f"{subject} {token!r} holds {what}", path=sentence.id, remedy=remedy)
         if (i == 0 or row.startswith(DOCSTART)) and is_comment(row, dialect):
             what = f"token {token!r}{' at the start of a sentence' * (i == 0)} would be read as a comment"
             remedy = "write JSON lines" + " or use `separator='tab'`" * row.startswith("#")
@@ -599,7 +604,7 @@ def _needs_text(sentence: Sentence, dialect: ConllDialect) -> bool:
 def _format_comments(sentence: Sentence, dialect: ConllDialect) -> str:
     def is_writable(line: object) -> bool:
         """Whether it will be read as a comment; in JSON the field of this name may hold anything."""
-        return isinstance(line, str) and not any(c in line for c in "\n\r\0") and is_comment(line, dialect)
+        return isinstance(line, str) and not _NOT_IN_LINES.search(line) and is_comment(line, dialect)
 
     generated = []
     if dialect.ids and sentence.id is not None:
