@@ -426,10 +426,7 @@ def _tags(label: str, fields: Mapping[str, Any], dialect: InlineDialect, subject
     ):
         remedy = "rename it" if dialect.attribute else "pass `attribute=TYPE`"
         raise LossError(f"the label {label!r} is no name of a tag", path=subject, remedy=remedy)
-    written = "".join(f" {name}={_quoted(value)}" for name, value in attributes.items())
+    # White space that a parser would make a space stays what it is.
+    escapes = {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
+    written = "".join(f" {name}={quoteattr(value, escapes)}" for name, value in attributes.items())
     return f"<{name}{written}>", f"</{name}>"
-
-
-def _quoted(value: str) -> str:
-    """A value of an attribute; white space that a parser would make a space stays what it is."""
-    return quoteattr(value, {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})

@@ -27,7 +27,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -677,11 +677,11 @@ def _detect_numbers_and_scheme(path: Path, dialect: TableDialect) -> dict[str, A
     detected: dict[str, Any] = {"ids": True} if is_numbered else {}
     numbers: set[tuple[str, int]] = set()
     detector = SchemeDetector()
-    for count, group in enumerate(_groups_of(path, dialect)):
+    for number, group in enumerate(_groups_of(path, dialect)):
         rows = [dict(zip(dialect.columns, cells, strict=False)) for _, cells in group]
         if is_numbered:
             match = _NUMBERED.fullmatch(rows[0].get(dialect.sentence_column, ""))
-            numbers.add((match[1], int(match[2]) - count) if match else ("", -1))
+            numbers.add((match[1], int(match[2]) - number) if match else ("", -1))
             is_numbered = len(numbers) == 1
         if dialect.is_tagged and not detector.is_decided:
             tags = [row.get(dialect.labels_column, "O").strip() for row in rows]
@@ -719,15 +719,14 @@ def _columns_of(sentences: Sequence[Sentence], dialect: TableDialect) -> tuple[s
 def _id_cells(sentences: Sequence[Sentence], dialect: TableDialect) -> Iterator[str]:
     """The cell of each sentence: its id, or its number in the table."""
     taken = {sentence.id for sentence in sentences}
-    number = dialect.number_from
+    numbers = (f"{dialect.number_prefix}{number}" for number in count(dialect.number_from))
     for sentence in sentences:
-        cell = f"{dialect.number_prefix}{number}"
-        number += 1
-        while sentence.id is None and cell in taken:
-            cell = f"{dialect.number_prefix}{number}"
-            number += 1
+        if sentence.id is None:
+            yield next(number for number in numbers if number not in taken)
+            continue
+        next(numbers)
         document = sentence.columns.get(dialect.document) if dialect.document else None
-        yield cell if sentence.id is None else sentence.id.removeprefix(f"{document[0]}:" if document else "")
+        yield sentence.id.removeprefix(f"{document[0]}:" if document else "")
 
 
 def _is_written(name: str, sentence: Sentence) -> bool:

@@ -19,7 +19,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
@@ -124,19 +124,14 @@ def _char_mentions(sentence: Sentence, token_spans: Sequence[Span], sentence_sta
 
 def group_by_document(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
     """Group sentences by document, in order; a sentence without a document is a group of its own."""
-    # Augmented sentences form documents of their own: for each document of the sources, those of one method and copy.
-
-    def key_of(numbered: tuple[int, Sentence]) -> tuple[Any, ...]:
-        number, sentence = numbered
-        document_id = _origin(sentence)[0]
-        if document_id is None:
-            return (number,)
-        provenance = sentence.provenance
-        return (document_id,) if provenance is None else (document_id, provenance.method, provenance.copy)
-
     groups: dict[tuple[Any, ...], list[Sentence]] = {}
-    for key, group in groupby(enumerate(sentences), key=key_of):
-        groups.setdefault(key, []).extend(sentence for _, sentence in group)
+    for number, sentence in enumerate(sentences):
+        document_id, provenance = _origin(sentence)[0], sentence.provenance
+        key: tuple[Any, ...] = (number,) if document_id is None else (document_id,)
+        if document_id is not None and provenance is not None:
+            # Those of one method and copy form a document of their own for each document of the sources.
+            key = (document_id, provenance.method, provenance.copy)
+        groups.setdefault(key, []).append(sentence)
     yield from groups.values()
 
 
