@@ -518,6 +518,9 @@ def _arrange_columns(sentence: Sentence, tag_columns: list[list[str]], dialect: 
     by_index[dialect.token_column] = sentence.tokens
     indices = dialect.tag_columns or (dialect.tag_column,)
     if dialect.attribute:
+        if barred := next((tag for tag in tag_columns[0] if "|" in tag), None):
+            what = f"the tag {barred!r} holds a bar, which stands between attributes"
+            raise LossError(what, path=sentence.id, remedy="rename its label, or write JSON lines")
         name = dialect.column_name(indices[0] if indices[0] >= 0 else dialect.num_columns - 1)
         tag_columns = [_insert_attribute(tag_columns[0], further.pop(name, None), dialect.attribute)]
     width = dialect.num_columns or len(dialect.column_names) or len(further) + len(by_index) + len(tag_columns)
