@@ -20,7 +20,7 @@ from entaug.core.data import Sentence, split_fields
 from entaug.core.mentions import Mention
 from entaug.errors import InputError, LossError
 from entaug.files.streams import check_characters, read_beginning, read_line_chunks
-from entaug.formats.base import ENTITY_FIELDS, BaseFormat, Dialect, FormatCapabilities, ReadReport
+from entaug.formats.base import ENTITY_FIELDS, BaseFormat, Dialect, FormatCapabilities, ReadReport, character_name
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import (
     as_object,
@@ -92,9 +92,8 @@ class Bartner(BaseFormat):
 
 
 def _loss(what: str, text: str, sentence: Sentence) -> LossError:
-    held = f"white space{' or a bar' * (what == 'label')}"
-    if found := re.search("[\0\ud800-\udfff]", text):
-        held = "a NUL character" if found[0] == "\0" else "half a character (a surrogate)"
+    found = re.search("[\0\ud800-\udfff]", text)
+    held = character_name(found[0]) if found else f"white space{' or a bar' * (what == 'label')}"
     return LossError(f"{what} {text!r} holds {held}", path=sentence.id, remedy="write JSON lines")
 
 

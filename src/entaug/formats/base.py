@@ -56,6 +56,14 @@ def warn_of_notes(notes: Iterable[str], source: str, stacklevel: int = 3) -> Non
         warnings.warn(f"{source}: {note}", InputWarning, stacklevel=stacklevel + 1)
 
 
+def character_name(character: str) -> str:
+    """Return the name of a character that a format has no place for."""
+    if "\ud800" <= character <= "\udfff":
+        return "half a character (a surrogate)"
+    names = {"\0": "a NUL character", "\n": "a line end", "\r": "a line end"}
+    return names.get(character, f"the character {character!r}")
+
+
 def are_columns(value: object, n: int) -> TypeGuard[dict[str, list[str]]]:
     """Return whether a field named ``columns`` holds the further columns of a sentence."""
     return type(value) is dict and all(

@@ -19,7 +19,7 @@ from entaug.core.spacing import stripped
 from entaug.errors import InputError, LossError
 from entaug.files.folders import holds_document, holds_only, is_safe_name, natural_sort_key, unused_name, walk_files
 from entaug.files.streams import check_characters, is_kind, read_line_chunks
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport, character_name
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import read_records
 from entaug.formats.text import CHAR_RANGES, DOCUMENT, Document, SegmentationOptions, join_sentences, retokenized
@@ -86,10 +86,8 @@ class StandoffFormat(BufferedFormat):
         labels = [mention.label for mention in sentence.mentions]
         written_id = sentence.id if sentence.id is not None and self.writes_id(sentence) else ""
         if found := self.not_in_text.search("".join([document.text, *labels, written_id])):
-            names = {"\0": "a NUL character"}
-            is_half = "\ud800" <= found[0] <= "\udfff"
-            what = "half a character (a surrogate)" if is_half else names.get(found[0], f"the character {found[0]!r}")
-            raise LossError(f"{subject} holds {what}", remedy="remove it, or write JSON lines")
+            what = f"{subject} holds {character_name(found[0])}"
+            raise LossError(what, remedy="remove it, or write JSON lines")
         for label in labels:
             if self.not_in_labels is not None and (found := self.not_in_labels.search(label)):
                 raise LossError(f"the label {label!r} holds {found[0]!r}", path=subject, remedy=remedy)

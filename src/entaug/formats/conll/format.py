@@ -30,7 +30,7 @@ from entaug.core.mentions import Mention, sorted_mentions
 from entaug.core.spacing import infer_spaces_of_characters
 from entaug.core.tags import KEEP_SOME, InvalidTag, decode_canonical, encode_canonical, flatten, is_tag
 from entaug.errors import InputError, LossError, TagError
-from entaug.formats.base import ENTITY_FIELDS, LEVEL, BaseFormat, FormatCapabilities, ReadReport
+from entaug.formats.base import ENTITY_FIELDS, LEVEL, BaseFormat, FormatCapabilities, ReadReport, character_name
 from entaug.formats.conll.layout import (
     DOCSTART,
     PROVENANCE_COMMENT,
@@ -587,8 +587,7 @@ def _check_rows(sentence: Sentence, rows: list[str], separators: str, dialect: C
         if row.count(separators[0]) != len(separators) or found:
             is_in_token = separators[0] in token or _NOT_IN_LINES.search(token)
             subject = "token" if is_in_token else "a tag or a further column of token"
-            kinds = {"\0": "a NUL character", "\n": "a line end", "\r": "a line end"}
-            what = kinds.get(found[0], "half a character (a surrogate)") if found else "a column separator"
+            what = character_name(found[0]) if found else "a column separator"
             remedy = "write JSON lines, or choose another `separator`"
             raise LossError(f"{subject} {token!r} holds {what}", path=sentence.id, remedy=remedy)
         if (i == 0 or row.startswith(DOCSTART)) and is_comment(row, dialect):
