@@ -644,6 +644,7 @@ def test_any_sentence_is_refused_or_carried(tmp_path: Path, corpus: list[Sentenc
         ),
         (Sentence(["a"], [Mention("X Y", [(0, 1)])]), "the label 'X Y' holds ' '"),
         (Sentence(["\ud800"]), "surrogate"),
+        (Sentence(["\ufeffAda"]), r"holds the character '\\ufeff'"),
         (Sentence(["a"], [Mention("\ud800", [(0, 1)])]), "surrogate"),
     ],
 )

@@ -15,7 +15,7 @@ import entaug
 from conftest import examples
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
-from entaug.errors import InputError, TagError
+from entaug.errors import InputError, LossError, TagError
 from entaug.formats.base import ReadReport
 from entaug.formats.conll.format import EXTRA_ROWS
 from entaug.formats.files import open_file, target
@@ -200,6 +200,12 @@ def test_other_attributes_are_no_tags(tmp_path: Path) -> None:
     text = row("1", "Bo", "Ref=B-1|Gloss=Bo") + row("2", "sang", "Ref=x") + row("3", ".") + "\n"
     with pytest.raises(InputError, match="no column holds tags"):
         entaug.read(put(tmp_path, text))
+
+
+def test_a_label_with_a_bar_is_no_attribute(tmp_path: Path) -> None:
+    path = put(tmp_path, row("1", "Bo", "NER=B-PER") + row("2", "sang") + "\n")
+    with pytest.raises(LossError, match=r"the tag 'B-A\|B' holds a bar, which stands between attributes"):
+        entaug.write([Sentence(["Bo"], [Mention("A|B", [(0, 1)])])], tmp_path / "b.conllu", like=path)
 
 
 # ------------------------------------------------------------------------------------------------- writing and changing

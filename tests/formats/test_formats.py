@@ -430,6 +430,8 @@ def test_a_broken_sentence_can_be_left_out(tmp_path: Path) -> None:
         (Sentence(["a\tb"]), "holds a column separator"),
         (Sentence(["a\nb"]), "holds a line end"),
         (Sentence(["a\r"]), "holds a line end"),
+        (Sentence(["\ud800"]), "holds half a character"),
+        (Sentence(["a"], [Mention("\ud800", [(0, 1)])]), "holds half a character"),
         (Sentence(["-DOCSTART-"]), "read as a comment"),
         (Sentence(["a", "-DOCSTART-"]), "read as a comment"),
         (Sentence(["a"], [Mention("X", [(0, 1)]), Mention("Y", [(0, 1)])]), "nested"),

@@ -276,6 +276,9 @@ def test_bartner_says_what_it_has_no_place_for(tmp_path: Path) -> None:
     for label in ("a b", "a|b", "a\n", "\u2003"):
         with pytest.raises(LossError, match=r"label .* holds white space or a bar"):
             to.format.dump(Sentence(["a"], [Mention(label, [(0, 1)])]), to.dialect)
+    for sentence in (Sentence(["\ud800"]), Sentence(["a"], [Mention("\ud800", [(0, 1)])])):
+        with pytest.raises(LossError, match="holds half a character"):
+            to.format.dump(sentence, to.dialect)
     with pytest.raises(UnknownNameError, match="unknown option of the bartner format: 'scheme'; there are none"):
         target(tmp_path / "a", "bartner", scheme="IOB2")
 

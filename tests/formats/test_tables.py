@@ -46,6 +46,7 @@ SHAPES: dict[str, tuple[str, str]] = {
     "lists": ("a.csv", "tokens,ner_tags\n\"['Mira', 'Quill', 'ran']\",\"['B-PER', 'I-PER', 'O']\"\n"),
     "lists of JSON": ("a.tsv", 'tokens\tner_tags\n["Mira","Quill","ran"]\t["B-PER","I-PER","O"]\n'),
     "strings": ("a.csv", "sentence,tags\nMira Quill ran,B-PER I-PER O\n"),
+    "strings beside texts": ("a.csv", "sentence,tags,text\nMira Quill ran,B-PER I-PER O,Mira Quill  ran\n"),
     "a string and a list": ("a.csv", "Sentence #,Sentence,Tag\n1,Mira Quill ran,\"['B-PER', 'I-PER', 'O']\"\n"),
 }
 
@@ -434,7 +435,7 @@ def test_what_is_no_workbook(tmp_path: Path) -> None:
     good = (tmp_path / "c.xlsx").read_bytes()
     with pytest.raises(InputError):
         entaug.read(put(tmp_path, "d.xlsx", good[: len(good) // 2]))
-    with pytest.raises(LossError, match="holds a control character for a workbook; write"):
+    with pytest.raises(LossError, match=r"^'a\\x01' holds a control character for a workbook; write"):
         entaug.write([Sentence(["a\x01"])], tmp_path / "e.xlsx")
     with pytest.raises(OutputError, match="no name of a sheet"):
         entaug.write([MIRA], tmp_path / "e.xlsx", sheet="a/b")

@@ -20,7 +20,7 @@ from entaug.core.data import Sentence, split_fields
 from entaug.core.mentions import Mention
 from entaug.errors import InputError, LossError
 from entaug.files.streams import check_characters, read_beginning, read_line_chunks
-from entaug.formats.base import ENTITY_FIELDS, BaseFormat, FormatCapabilities, OnlyDialect, ReadReport
+from entaug.formats.base import ENTITY_FIELDS, BaseFormat, Dialect, FormatCapabilities, ReadReport, character_name
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import (
     as_object,
@@ -41,7 +41,7 @@ _MENTION = "write the first and last token of each span, a space, and the label:
 _THREE_LINES = "write three lines a sentence: its tokens, its mentions, an empty one"
 
 
-class BartnerDialect(OnlyDialect):
+class BartnerDialect(Dialect):
     """The only layout of BARTNER's files for discontinuous mentions."""
 
     description = "BARTNER's lines of tokens and mentions"
@@ -78,11 +78,11 @@ class Bartner(BaseFormat):
 
     def dump(self, sentence: Sentence, dialect: BartnerDialect) -> str:
         for token in sentence.tokens:
-            if token != token.strip() or not {" ", "\n", "\r", "\0"}.isdisjoint(token):
+            if token != token.strip() or re.search("[ \n\r\0\ud800-\udfff]", token):
                 raise _loss("token", token, sentence)
         parts = []
         for mention in sentence.mentions:
-            if mention.label.split() != [mention.label] or not {"|", "\0"}.isdisjoint(mention.label):
+            if mention.label.split() != [mention.label] or re.search("[|\0\ud800-\udfff]", mention.label):
                 raise _loss("label", mention.label, sentence)
             parts.append(",".join(f"{a},{b - 1}" for a, b in mention.spans) + f" {mention.label}")
         return f"{' '.join(sentence.tokens)}\n{'|'.join(parts)}\n\n"
@@ -92,7 +92,8 @@ class Bartner(BaseFormat):
 
 
 def _loss(what: str, text: str, sentence: Sentence) -> LossError:
-    held = "a NUL character" if "\0" in text else f"white space{' or a bar' * (what == 'label')}"
+    found = re.search("[\0\ud800-\udfff]", text)
+    held = character_name(found[0]) if found else f"white space{' or a bar' * (what == 'label')}"
     return LossError(f"{what} {text!r} holds {held}", path=sentence.id, remedy="write JSON lines")
 
 
@@ -145,7 +146,7 @@ def _mention(text: str) -> Mention:
 _DOCUMENT = 'write {"sentences": [[...], ...], "ners": [[[first, last, label], ...], ...]}'
 
 
-class BartnerNestedDialect(OnlyDialect):
+class BartnerNestedDialect(Dialect):
     """The only layout of BARTNER's files for nested mentions."""
 
     description = "BARTNER's JSON lines, a document a line"

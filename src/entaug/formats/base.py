@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeGuard
+from typing import Any, ClassVar, TypeGuard
 
+from entaug.config.params import validate
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.core.tags import canonical_scheme
@@ -55,6 +56,14 @@ def warn_of_notes(notes: Iterable[str], source: str, stacklevel: int = 3) -> Non
         warnings.warn(f"{source}: {note}", InputWarning, stacklevel=stacklevel + 1)
 
 
+def character_name(character: str) -> str:
+    """Return the name of a character that a format has no place for."""
+    if "\ud800" <= character <= "\udfff":
+        return "half a character (a surrogate)"
+    names = {"\0": "a NUL character", "\n": "a line end", "\r": "a line end"}
+    return names.get(character, f"the character {character!r}")
+
+
 def are_columns(value: object, n: int) -> TypeGuard[dict[str, list[str]]]:
     """Return whether a field named ``columns`` holds the further columns of a sentence."""
     return type(value) is dict and all(
@@ -81,22 +90,18 @@ class FormatCapabilities:
     spaces: bool
 
 
-class Dialect(Protocol):
-    """The layout of a file of one format: a frozen dataclass whose fields are the options of the format."""
+@dataclass(frozen=True)
+class Dialect:
+    """Base class of the layout of a file of one format; the fields are the options of the format."""
+
+    description: ClassVar[str] = ""
+    """That of a format whose files have but one layout."""
+
+    def __post_init__(self) -> None:
+        validate(self)
 
     def describe(self) -> str:
         """Return a description of the layout, for example ``"CoNLL, tabs, token in column 1, tag in 2, IOB2"``."""
-        ...
-
-
-@dataclass(frozen=True)
-class OnlyDialect:
-    """Base class of the layout of a format whose files have but one."""
-
-    description: ClassVar[str]
-
-    def describe(self) -> str:
-        """Return a description of the layout."""
         return self.description
 
 
@@ -121,25 +126,6 @@ class ReadReport:
         self.repaired: Counter[str] = Counter()
         self.notes: Counter[str] = Counter()
         self.line = 0
-
-    def repeats(self, id_: str | None, line: int, lines_of_ids: dict[str, int]) -> bool:
-        """Return whether an id occurred before and must be dropped.
-
-        Args:
-            id_: the id of a sentence.
-            line: its line.
-            lines_of_ids: the ids so far with their lines; this one is added.
-
-        Raises:
-            InputError: the id occurred before, and duplicates are not repaired.
-        """
-        if id_ is None or lines_of_ids.setdefault(id_, line) == line:
-            return False
-        if not self.repair:
-            remedy = "give each sentence an id of its own, or pass `repair=True` to drop this one"
-            raise InputError(f"id {id_!r} is that of line {lines_of_ids[id_]} too", remedy=remedy)
-        self.repaired["id of another sentence dropped"] += 1
-        return True
 
     def lines(self) -> list[str]:
         """Return the repairs and the notes, as lines for the user."""

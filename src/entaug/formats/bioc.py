@@ -12,8 +12,6 @@ agree with the words of the annotations, they are converted. An unchanged docume
 sentences and infons, any other as one passage. Relations, annotations outside of passages, and source, date and key of
 a collection are not kept, and a note says so. A file whose name ends in ``.json`` is written as JSON, one in ``.jsonl``
 has a document in each line, any other is XML.
-
-This is one file because XML is read and written through the objects that JSON has.
 """
 
 from __future__ import annotations

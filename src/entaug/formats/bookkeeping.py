@@ -5,13 +5,14 @@ Losing it loses nothing of the user's, so it never keeps a sentence from being w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from entaug.core.corpus import is_made_key
 from entaug.core.data import Sentence
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, KEPT, LEVEL
 from entaug.formats.text import CHAR_RANGES, DOCUMENT
+from entaug.formats.token_records import without
 
 BOOKKEEPING = "bookkeeping: "
 """Begins the descriptions of losses that are not the user's."""
@@ -35,27 +36,19 @@ def without_bookkeeping(sentence: Sentence) -> Sentence:
         if not kept.get("lines"):  # relations, notes and attributes are the user's
             del fields[KEPT]
     if isinstance(entity_fields := fields.get(ENTITY_FIELDS), list):
-        own = [_without(one, of_mentions) for one in entity_fields]
+        own = [without(one, of_mentions) if isinstance(one, Mapping) else one for one in entity_fields]
         if any(own):
             fields[ENTITY_FIELDS] = own
         else:
             del fields[ENTITY_FIELDS]
-    is_made = sentence.id is not None and (sentence.provenance is not None or _is_made_id(sentence))
+    is_made = sentence.id is not None and sentence.provenance is not None
+    if sentence.id is not None and is_made_key(sentence.id):  # the key of a sentence without an id, see `with_keys`
+        is_made = is_made or sentence.id[:16] == sentence.fingerprint().hex()
     if is_made and fields.get("comments") == [f"# sent_id = {sentence.id}"]:
         del fields["comments"]
     if not is_made and fields == sentence.fields:
         return sentence
     return sentence.with_(id=None if is_made else sentence.id).with_fields(fields)
-
-
-def _without(fields: Any, names: Collection[str]) -> Any:
-    return {n: v for n, v in fields.items() if n not in names} if isinstance(fields, Mapping) else fields
-
-
-def _is_made_id(sentence: Sentence) -> bool:
-    """Whether the id of a gold sentence is its key without one, as `entaug.core.corpus.with_keys` gives it."""
-    id_ = sentence.id or ""
-    return is_made_key(id_) and id_[:16] == sentence.fingerprint().hex()
 
 
 def note_on_bookkeeping(lost: Mapping[str, int], title: str, dialect: Any) -> str | None:

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 from entaug.core.data import Sentence
 from entaug.core.mentions import Span
-from entaug.core.spacing import infer_spaces, stripped
+from entaug.core.spacing import stripped
 from entaug.errors import InputError, LossError
 from entaug.files.folders import safe_file_name, write_documents
 from entaug.files.streams import decode_text, read_bytes
@@ -43,6 +43,7 @@ from entaug.formats.text import (
     counter,
     group_by_document,
     join_sentences,
+    place_tokens,
     split_document,
 )
 from entaug.formats.token_records import entity_fields
@@ -406,8 +407,7 @@ def _starts(group: Sequence[Sentence], text: str) -> list[int]:
     offset = len(before_of(group[0]))
     starts = []
     for sentence in group:
-        spaces = infer_spaces(sentence.tokens) if sentence.spaces is None else sentence.spaces
-        own = "".join(token + space for token, space in zip(sentence.tokens, spaces, strict=True))
+        own, _ = place_tokens(sentence)
         offset += not text.startswith(own, offset)  # a line end separates sentences that were not adjacent
         starts.append(offset)
         offset += len(own)
@@ -454,7 +454,7 @@ class Brat(DocumentFolder, StandoffFormat):
     dialect_class = BratDialect
     beside = (PROVENANCE_SUFFIX,)
     kept_fields = (KEPT, "entaug")
-    not_in_text = re.compile("[\ud800-\udfff]")
+    not_in_text = re.compile("^\ufeff|[\ud800-\udfff]")  # a mark at the beginning would be dropped in reading
     not_in_labels = re.compile(r"\s")
 
     def read_document(

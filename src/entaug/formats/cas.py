@@ -58,7 +58,6 @@ class CasDialect(DocumentOptions):
     feature: str = "value"
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         return f"UIMA CAS, type {self.layer.rpartition('.')[2]}, label in {self.feature!r}"
 
 

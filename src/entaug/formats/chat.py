@@ -81,7 +81,6 @@ class ChatDialect(SegmentationOptions):
     array: bool | None = None
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         told = "" if self.question == "{text}" else f", texts as in {self.question!r:.60}"
         places = "offsets" if self.offsets else "texts"
         return f"conversations ({self.shape}), mentions by their {places}{told}{array_text(self.array)}"
@@ -104,7 +103,7 @@ class Chat(BufferedFormat):
     def detect(self, path: Path, dialect: ChatDialect, options: Mapping[str, Any]) -> dict[str, Any]:
         found, _ = peek_records(path, _SAMPLE)
         records = [record for record in found if type(record) is dict]
-        detected: dict[str, Any] = detect_array(path, expected=_is_array(path))
+        detected: dict[str, Any] = detect_array(path, expected=extension_of(path) == ".json")
         turns = []
         for record in records:
             shape = _shape_of(record)
@@ -169,12 +168,8 @@ class Chat(BufferedFormat):
         if dialect.offsets and dialect.system == _INSTRUCTIONS:
             system = system.replace('"type": ...}', '"type": ..., "start": ..., "end": ...}')
         records = (to_json(_record(sentence, system, dialect), sentence.key) for sentence in kept)
-        write_objects(path, records, is_array=_is_array(path) if dialect.array is None else dialect.array)
-
-
-def _is_array(path: Path) -> bool:
-    """Whether a file of this name is one array, if nothing else is said."""
-    return extension_of(path) == ".json"
+        is_array = extension_of(path) == ".json" if dialect.array is None else dialect.array
+        write_objects(path, records, is_array=is_array)
 
 
 # ----------------------------------------------------------------------------------------------------------- reading

@@ -57,7 +57,6 @@ class DocBinDialect(SpacyDialect):
     """Layout of a DocBin."""
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         return f"spaCy DocBin, mentions in {self.describe_mentions('doc.ents', f'doc.spans[{self.spans_key!r}]')}"
 
 

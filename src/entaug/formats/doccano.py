@@ -33,7 +33,6 @@ from entaug.formats.text_records import (
 )
 from entaug.formats.token_records import (
     add_other_fields,
-    check_id,
     entity_fields,
     is_entity,
     note_no_labels,
@@ -65,7 +64,6 @@ class DoccanoDialect(TextOptions):
     tokens: bool = True
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         form = "objects" if self.objects else "[start, end, label]"
         return f"doccano, {form} in {self.field!r}{self.offsets_text}"
 
@@ -123,8 +121,7 @@ class Doccano(TextLines):
             raise InputError(what, remedy="export the project as JSONL with text labels, which has them under 'label'")
         spans = token_spans(record.get("tokens"), text, reading)
         fields = without(record, (key, field) if spans is None else (key, field, "tokens"))
-        id_ = pop_id(fields)
-        check_id(fields)
+        id_ = pop_id(fields, is_checked=True)
         return Document(text, [parse_mention(label) for label in labels], id_, fields, token_spans=spans)
 
     def dump(self, sentence: Sentence, dialect: DoccanoDialect) -> str:

@@ -17,9 +17,9 @@ from entaug.core.data import Sentence
 from entaug.core.mentions import Span
 from entaug.core.spacing import stripped
 from entaug.errors import InputError, LossError
-from entaug.files.folders import holds_document, holds_only, is_safe_name, natural_sort_key, walk_files
+from entaug.files.folders import holds_document, holds_only, is_safe_name, natural_sort_key, unused_name, walk_files
 from entaug.files.streams import check_characters, is_kind, read_line_chunks
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport, character_name
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import read_records
 from entaug.formats.text import CHAR_RANGES, DOCUMENT, Document, SegmentationOptions, join_sentences, retokenized
@@ -47,7 +47,6 @@ class DocumentOptions(SegmentationOptions):
     lines: ClassVar[str] = "lines"
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         texts = "not cut" if self.split == "none" else f"cut into {self.lines if self.split == 'lines' else self.split}"
         return f"{self.title}, tokens by the rules for {self.language!r}, texts {texts}"
 
@@ -87,10 +86,8 @@ class StandoffFormat(BufferedFormat):
         labels = [mention.label for mention in sentence.mentions]
         written_id = sentence.id if sentence.id is not None and self.writes_id(sentence) else ""
         if found := self.not_in_text.search("".join([document.text, *labels, written_id])):
-            names = {"\0": "a NUL character"}
-            is_half = "\ud800" <= found[0] <= "\udfff"
-            what = "half a character (a surrogate)" if is_half else names.get(found[0], f"the character {found[0]!r}")
-            raise LossError(f"{subject} holds {what}", remedy="remove it, or write JSON lines")
+            what = f"{subject} holds {character_name(found[0])}"
+            raise LossError(what, remedy="remove it, or write JSON lines")
         for label in labels:
             if self.not_in_labels is not None and (found := self.not_in_labels.search(label)):
                 raise LossError(f"the label {label!r} holds {found[0]!r}", path=subject, remedy=remedy)
@@ -211,7 +208,7 @@ class DocumentFolder(BufferedFormat):
         return found
 
     def sentences(self, path: Path, dialect: Any, reading: ReadReport) -> Iterator[Sentence]:
-        seen: set[str | None] = set()
+        seen: set[str] = set()
 
         def parse(_number: int, document: tuple[str, Path, Path | None]) -> Iterator[Sentence]:
             name, annotations, text = document
@@ -231,14 +228,11 @@ class DocumentFolder(BufferedFormat):
         return holds_only(path, (*self.beside, *sorted(needed)), needed)
 
 
-def _with_unique_id(sentence: Sentence, seen: set[str | None]) -> Sentence:
+def _with_unique_id(sentence: Sentence, seen: set[str]) -> Sentence:
     """Return the sentence with a new id if its id is in use: texts ``a`` and ``a-1`` may both have an ``a-1``."""
-    id_, number = sentence.id, 1
-    while id_ in seen:
-        number += 1
-        id_ = f"{sentence.id}+{number}"
+    id_ = unused_name(sentence.key, seen, "+")
     seen.add(id_)
-    if number == 1:
+    if id_ == sentence.key:
         return sentence
     start = len(sentence.fields.get(BEFORE, ""))
     return sentence.with_(id=id_).with_fields({DOCUMENT: [sentence.id, start], **sentence.fields})

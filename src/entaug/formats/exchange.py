@@ -103,15 +103,11 @@ def _as_row(item: object, number: int) -> Mapping[Any, Any]:
         first, second = item
         if isinstance(first, str):
             spans = second.get("entities") if isinstance(second, Mapping) else second
-            if isinstance(spans, (tuple, list)) and all(map(_is_span, spans)):
+            if isinstance(spans, (tuple, list)) and all(hasattr(s, "__len__") and len(s) == _SPANS for s in spans):
                 return {"text": first, "label": spans}
         elif all(hasattr(part, "__len__") and not isinstance(part, (str, Mapping)) for part in item):
             return {"tokens": first, "ner_tags": second}
     raise ParameterError(f"{_WANTED} are wanted, all of one kind; item {number} is {item!r:.60}")
-
-
-def _is_span(value: Any) -> bool:
-    return hasattr(value, "__len__") and len(value) == _SPANS
 
 
 def takes_data(

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from entaug.config.params import validate
 from entaug.core.alignment import align_spaces
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
 from entaug.errors import InputError
-from entaug.formats.base import ENTITY_FIELDS, FormatCapabilities, ReadReport
+from entaug.formats.base import ENTITY_FIELDS, Dialect, FormatCapabilities, ReadReport
 from entaug.formats.records import array_text, detect_array, to_json, write_objects
 from entaug.formats.text_records import numeric_id
 from entaug.formats.token_formats import TokenRecords
@@ -25,7 +24,7 @@ from entaug.formats.token_records import without
 
 
 @dataclass(frozen=True)
-class GlinerDialect:
+class GlinerDialect(Dialect):
     """Layout of a file of GLiNER.
 
     Args:
@@ -36,11 +35,7 @@ class GlinerDialect:
     array: bool | None = None
     split_name: str | None = None
 
-    def __post_init__(self) -> None:
-        validate(self)
-
     def describe(self) -> str:
-        """Return a description of the layout."""
         return f"GLiNER{array_text(self.array)}"
 
 

@@ -25,7 +25,7 @@ from entaug.core.mentions import Mention
 from entaug.errors import InputError, LossError
 from entaug.files.folders import write_documents
 from entaug.files.streams import read_beginning
-from entaug.formats.base import FormatCapabilities, OnlyDialect, ReadReport
+from entaug.formats.base import Dialect, FormatCapabilities, ReadReport
 from entaug.formats.documents import DocumentFolder, checked_lines
 from entaug.formats.text import DOCUMENT, group_by_document
 from entaug.formats.token_records import unique_mentions
@@ -39,7 +39,7 @@ _MAX_EMPTY_LINES = 1000  # before a sentence, to keep its line
 _UNNAMED = "sentences"  # the document of sentences without one
 
 
-class I2b2Dialect(OnlyDialect):
+class I2b2Dialect(Dialect):
     """The only layout of i2b2's files."""
 
     description = "i2b2 texts and concepts"

@@ -36,7 +36,15 @@ from entaug.files.streams import decode_text, encode_text, extension_of, read_be
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport, before_of
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import numbered_lines, read_records
-from entaug.formats.text import DOCUMENT, CharMention, Document, SegmentationOptions, split_document
+from entaug.formats.text import (
+    DOCUMENT,
+    NOT_IN_XML,
+    CharMention,
+    Document,
+    SegmentationOptions,
+    place_tokens,
+    split_document,
+)
 from entaug.formats.text_records import char_spans
 from entaug.formats.token_records import entity_fields, without
 
@@ -57,7 +65,6 @@ _DECLARATION = re.compile(r"\s*(?:<\?xml|<!DOCTYPE)")
 _OTHER_FORMATS = re.compile(r"\s*(?:\{|\[\s*[\[{\"\]]|(?:<[?!][^>]*>\s*)*<(?:html|collection)\b)", re.IGNORECASE)
 _NAME = re.compile(r"[^\W\d][\w.-]*")
 _AMPERSAND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#[0-9]+|#x[0-9A-Fa-f]+);)(?:(\w+);)?")
-_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SAMPLE = 200  # lines
 _WRAP = "_"  # the element that is put around a text, so that it is one
 _TAG_FIELD = "_tag"
@@ -89,7 +96,6 @@ class InlineDialect(SegmentationOptions):
     overlap: Overlap = "error"
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         label = f"labels in the attribute {self.attribute}" if self.attribute else "labels as tags"
         tokens = "words between spaces" if self.words == "spaces" else f"tokenised ({self.language})"
         unit = {"": "", "line": ", one sentence a line", "file": ", one document"}[self.unit]
@@ -255,7 +261,7 @@ class _Marked:
         parser.buffer_text = True
         parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
         parser.CharacterDataHandler = self._add
-        parser.CommentHandler = self._comment
+        parser.CommentHandler = lambda _: self._reading.notes.update(["comment left out"])
         parser.StartDoctypeDeclHandler = self._doctype
         escaped = _AMPERSAND.sub(self._ampersand, source)
         try:
@@ -289,9 +295,6 @@ class _Marked:
         if has_declarations:
             remedy = "remove them: entities are never replaced by what a file declares"
             raise InputError("declarations in the document type", line=1, remedy=remedy)
-
-    def _comment(self, _text: str) -> None:
-        self._reading.notes["comment left out"] += 1
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._open.append((name, self._length, self._parser.CurrentLineNumber, attributes))
@@ -363,11 +366,7 @@ def _text(sentence: Sentence, dialect: InlineDialect) -> tuple[str, list[Span]]:
             spaces = (" ",) * len(sentence)
     elif spaces is None:
         spaces = infer_spaces(sentence.tokens)
-    spans = []
-    text = ""
-    for token, space in zip(sentence.tokens, spaces, strict=True):
-        spans.append((len(text), len(text) + len(token)))
-        text += token + re.sub("[\r\n]+", " ", space)
+    text, spans = place_tokens(sentence.with_(spaces=tuple(re.sub("[\r\n]+", " ", space) for space in spaces)))
     return text[: spans[-1][1]], spans
 
 
@@ -378,9 +377,9 @@ def _line(sentence: Sentence, dialect: InlineDialect) -> str:
         if (dialect.words == "spaces" and _WORD.fullmatch(token) is None) or token != token.strip() or "\n" in token:
             remedy = "write JSON lines, or pass `words='rules'` where the tokens are those of a text"
             raise LossError(f"the token {token!r} holds white space", path=subject, remedy=remedy)
-        if _NO_XML.search(token) or "\r" in token:
+        if NOT_IN_XML.search(token) or "\r" in token:
             raise LossError(f"the token {token!r} holds a control character", path=subject, remedy="write JSON lines")
-    if dialect.ids and sentence.id is not None and _NO_XML.search(sentence.id):
+    if dialect.ids and sentence.id is not None and NOT_IN_XML.search(sentence.id):
         raise LossError(f"the id {sentence.id!r} holds a control character", path=subject, remedy="write JSON lines")
     text, spans = _text(sentence, dialect)
     out: list[str] = []
@@ -421,16 +420,13 @@ def _tags(label: str, fields: Mapping[str, Any], dialect: InlineDialect, subject
         attributes = {dialect.attribute: label, **without(attributes, (dialect.attribute,))}
     structure = {part.lower() for part in (*dialect.structure, dialect.root)}
     if (
-        _NO_XML.search("".join((label, *attributes.values())))
+        NOT_IN_XML.search("".join((label, *attributes.values())))
         or _NAME.fullmatch(name) is None
         or name.lower() in structure
     ):
         remedy = "rename it" if dialect.attribute else "pass `attribute=TYPE`"
         raise LossError(f"the label {label!r} is no name of a tag", path=subject, remedy=remedy)
-    written = "".join(f" {name}={_quoted(value)}" for name, value in attributes.items())
+    # White space that a parser would make a space stays what it is.
+    escapes = {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
+    written = "".join(f" {name}={quoteattr(value, escapes)}" for name, value in attributes.items())
     return f"<{name}{written}>", f"</{name}>"
-
-
-def _quoted(value: str) -> str:
-    """A value of an attribute; white space that a parser would make a space stays what it is."""
-    return quoteattr(value, {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})

@@ -29,7 +29,6 @@ class JsonArrayDialect(JsonlDialect):
     split_name: str | None = None
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         return super().describe().replace("JSON lines", "JSON array", 1)
 
 

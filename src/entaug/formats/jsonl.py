@@ -60,7 +60,6 @@ class JsonlDialect(RecordLayout):
     texts: bool = False
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         fields = "" if self.token_field == "tokens" else f", tokens in {self.token_field!r}"  # noqa: S105
         if self.tags:
             return f"JSON lines{fields}, {self.scheme} tags in {self.tags!r}"

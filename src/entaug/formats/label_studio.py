@@ -71,7 +71,6 @@ class LabelStudioDialect(OffsetOptions):
     tokens: bool = True
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         return f"Label Studio, tasks, text under {self.text_key or 'text'!r}{self.offsets_text}"
 
     @property
@@ -372,13 +371,6 @@ def _regions(text: Document, dialect: LabelStudioDialect) -> list[dict[str, Any]
     return regions
 
 
-def _data(text: Document, dialect: LabelStudioDialect) -> dict[str, Any]:
-    data: dict[str, Any] = {dialect.text_key or "text": text.text}
-    if dialect.tokens:
-        data["tokens"] = text.tokens
-    return data | without(text.fields, (TASK, *data))
-
-
 def _to_task(text: Document, name: str, dialect: LabelStudioDialect, is_augmented: bool) -> dict[str, Any]:
     """Convert a text to a task, for augmented texts without the annotations and predictions of the source."""
     parts = text.fields.get(TASK)
@@ -396,7 +388,9 @@ def _to_task(text: Document, name: str, dialect: LabelStudioDialect, is_augmente
     if type(others) is list:
         annotations = [annotation if other is None else other for other in others]
     task: dict[str, Any] = {**fields} if type(fields) is dict else {}
-    return task | {"id": numeric_id(name), "data": _data(text, dialect), dialect.annotations: annotations}
+    data: dict[str, Any] = {dialect.text_key or "text": text.text} | ({"tokens": text.tokens} if dialect.tokens else {})
+    data |= without(text.fields, (TASK, *data))
+    return task | {"id": numeric_id(name), "data": data, dialect.annotations: annotations}
 
 
 def with_predictions(sentence: Sentence, predicted: Sentence, score: float, dialect: LabelStudioDialect) -> Sentence:

@@ -52,8 +52,6 @@ _DICT, _INFO, _STATE = "dataset_dict.json", "dataset_info.json", "state.json"
 _DATA = re.compile(r"data-[0-9]{5}-of-[0-9]{5}\.arrow")
 _REMEDY = "fetch it anew, or write it again"
 _PREFIXES = {"IOB1": "IB", "IOB2": "BI", "IOBES": "BIES", "BILOU": "BILU", "BMES": "BMES"}
-_TEXT = {"dtype": "string", "_type": "Value"}
-_INTEGER = {"dtype": "int64", "_type": "Value"}
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,6 @@ class HfDialect(RecordLayout):
         return self.tag_field or "ner_tags"
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         tags, entities = f"{self.scheme} tags in {self.tag_name!r}", f"mentions in {self.entity_field!r}"
         auto = f"{tags}, or {entities} where there are nested ones"
         where = {"tags": tags, "entities": entities, "auto": auto}
@@ -455,29 +452,31 @@ def create_table(sentences: Iterable[Sentence], dialect: HfDialect) -> Any:
     """Convert sentences to a table."""
     pa = _pyarrow()
     rows = list(sentences)
-    columns: dict[str, tuple[Any, Any]] = {}  # values and description
+    columns: dict[str, Any] = {}
     if any(sentence.id is not None for sentence in rows):
-        columns["id"] = pa.array([sentence.id for sentence in rows], pa.string()), _TEXT
-    columns[dialect.token_field] = _chunked([s.tokens for s in rows], pa.list_(pa.string())), _sequence(_TEXT)
+        columns["id"] = pa.array([sentence.id for sentence in rows], pa.string())
+    columns[dialect.token_field] = _chunked([s.tokens for s in rows], pa.list_(pa.string()))
     is_flat = all(sentence.is_flat for sentence in rows)
+    names: list[str] | None = None
     if dialect.mentions == "tags" or (dialect.mentions == "auto" and is_flat):
-        columns[dialect.tag_name] = _tags(rows, dialect)
+        columns[dialect.tag_name], names = _tags(rows, dialect)
     else:
         columns[dialect.entity_field] = _entities(rows)
     other: list[dict[str, Any]] = [{} for _ in rows]  # fields without a separate column, by row
     if any(sentence.spaces is not None for sentence in rows):
-        columns["text"] = pa.array(list(map(_text, rows, other)), pa.string()), _TEXT
+        columns["text"] = pa.array(list(map(_text, rows, other)), pa.string())
     for name, values in _further_columns(rows, columns.keys() | {JSON_COLUMN}, other).items():
         if (column := _column(values)) is not None:
             columns[name] = column
         else:
             _move(name, values, other)
     if any(other):
-        columns[JSON_COLUMN] = pa.array([_dumped(fields) if fields else None for fields in other]), _TEXT
-    features = {name: feature for name, (_, feature) in columns.items()}
+        columns[JSON_COLUMN] = pa.array([_dumped(fields) if fields else None for fields in other])
+    features = {name: _feature(values.type) for name, values in columns.items()}
+    if names is not None:
+        features[dialect.tag_name]["feature"] = {"names": names, "_type": "ClassLabel"}
     metadata = {"huggingface": json.dumps({"info": {"features": features}})}
-    table = pa.table({name: values for name, (values, _) in columns.items()})
-    return table.replace_schema_metadata(metadata)
+    return pa.table(columns).replace_schema_metadata(metadata)
 
 
 def _chunked(values: Sequence[Any], type_: Any) -> Any:
@@ -487,28 +486,35 @@ def _chunked(values: Sequence[Any], type_: Any) -> Any:
     return pa.chunked_array([pa.array(values[start : start + _BATCH_SIZE], type_) for start in starts], type_)
 
 
-def _sequence(feature: Any) -> Any:
-    # Write a list of structures as a list, which all versions read in the same way.
-    return {"feature": feature, "_type": "Sequence"} if "_type" in feature else [feature]
+def _feature(type_: Any) -> Any:
+    """Hugging Face's description of a column that is written."""
+    types = _pyarrow().types
+    if types.is_struct(type_):
+        return {type_.field(i).name: _feature(type_.field(i).type) for i in range(type_.num_fields)}
+    if not types.is_list(type_):
+        return {"dtype": "float64" if types.is_float64(type_) else str(type_), "_type": "Value"}
+    item = _feature(type_.value_type)
+    # A list of structures is a list, which all versions read in the same way.
+    return {"feature": item, "_type": "Sequence"} if "_type" in item else [item]
 
 
-def _tags(rows: Sequence[Sentence], dialect: HfDialect) -> tuple[Any, Any]:
-    """The column of tags: numbers with names."""
+def _tags(rows: Sequence[Sentence], dialect: HfDialect) -> tuple[Any, list[str]]:
+    """The column of tags, numbers, and their names."""
     pa = _pyarrow()
     labels = sorted({mention.label for sentence in rows for mention in sentence.mentions})
     tags = ["O", *(f"{prefix}-{label}" for label in labels for prefix in _PREFIXES[dialect.scheme])]
     names = list(dict.fromkeys([*dialect.names, *tags]))
     number = {tag: i for i, tag in enumerate(names)}
     numbers = [[number[tag] for tag in sentence.iob(dialect.scheme)] for sentence in rows]
-    return _chunked(numbers, pa.list_(pa.int64())), _sequence({"names": names, "_type": "ClassLabel"})
+    return _chunked(numbers, pa.list_(pa.int64())), names
 
 
-def _entities(rows: Sequence[Sentence]) -> tuple[Any, Any]:
+def _entities(rows: Sequence[Sentence]) -> Any:
     """The column of entities."""
     pa = _pyarrow()
     type_ = pa.list_(pa.struct([("label", pa.string()), ("spans", pa.list_(pa.list_(pa.int64())))]))
     entities = [[{"label": m.label, "spans": m.spans} for m in sentence.mentions] for sentence in rows]
-    return pa.array(entities, type_), _sequence({"label": _TEXT, "spans": _sequence(_sequence(_INTEGER))})
+    return pa.array(entities, type_)
 
 
 def _text(sentence: Sentence, other: dict[str, Any]) -> str | None:
@@ -557,23 +563,19 @@ def _further_columns(
     return columns
 
 
-def _column(values: list[Any]) -> tuple[Any, Any] | None:
-    """A column of strings, numbers or truth values, or of lists of strings, and its description; None of others."""
+def _column(values: list[Any]) -> Any:
+    """A column of strings, numbers or truth values, or of lists of strings; None of others."""
     pa = _pyarrow()
-    kinds = {str: ("string", pa.string()), int: ("int64", pa.int64()), bool: ("bool", pa.bool_())}
-    kinds[float] = ("float64", pa.float64())
+    kinds = {str: pa.string(), int: pa.int64(), bool: pa.bool_(), float: pa.float64()}
     given = [value for value in values if value is not None]
     types = set(map(type, given))
     is_list = types == {list}
     items = set(map(type, chain.from_iterable(given))) if is_list else types
     if len(items) != 1 or (is_list and items != {str}) or not items <= kinds.keys():
         return None
-    dtype, type_ = kinds[items.pop()]
-    feature = {"dtype": dtype, "_type": "Value"}
+    type_ = kinds[items.pop()]
     try:
-        return (
-            (pa.array(values, pa.list_(type_)), _sequence(feature)) if is_list else (pa.array(values, type_), feature)
-        )
+        return pa.array(values, pa.list_(type_) if is_list else type_)
     except (pa.ArrowException, ValueError, OverflowError):  # half a character, or an integer of more than 64 bits
         return None
 

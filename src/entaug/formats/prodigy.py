@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from entaug.core.data import Sentence
-from entaug.core.mentions import Mention, Span
+from entaug.core.mentions import Mention, Span, sorted_mentions
 from entaug.core.tags import flatten
 from entaug.errors import InputError, LossError
 from entaug.formats.base import ReadReport
@@ -54,7 +54,6 @@ class ProdigyDialect(TextOptions):
     ws: bool = True
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         return f"Prodigy, {'accepted' if self.answers == 'accept' else 'all'} records{self.offsets_text}"
 
 
@@ -219,7 +218,7 @@ def _merge(records: Sequence[dict[str, Any]], dialect: ProdigyDialect, reading: 
             return None
     spans = {_mention_of(span): span for record in accepted for span in record["spans"]}
     refuted = spans.keys() & {_mention_of(span) for record in rejected for span in record["spans"]}
-    kept = flatten(sorted(spans.keys() - refuted, key=lambda mention: (mention.spans, mention.label)), "outermost")
+    kept = flatten(sorted_mentions(spans.keys() - refuted), "outermost")
     for what, count in (
         ("binary record merged with others of its text", len(accepted) - 1),
         ("span that was accepted and rejected, left out", len(refuted)),

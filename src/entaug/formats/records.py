@@ -64,8 +64,15 @@ def read_records(
             for sentence in parse(number, record):
                 is_empty = False
                 reading.line = 0 if unit is None else number
-                is_repeated = sentence.id is not None and reading.repeats(sentence.id, number, lines_of_ids)
-                yield sentence.with_(id=None) if is_repeated else sentence
+                if sentence.id is None or lines_of_ids.setdefault(sentence.id, number) == number:
+                    yield sentence
+                    continue
+                if not reading.repair:
+                    what = f"id {sentence.id!r} is that of line {lines_of_ids[sentence.id]} too"
+                    remedy = "give each sentence an id of its own, or pass `repair=True` to drop this one"
+                    raise InputError(what, remedy=remedy)  # noqa: TRY301
+                reading.repaired["id of another sentence dropped"] += 1
+                yield sentence.with_(id=None)
         except InputError as error:
             is_empty = False
             error.remedy = error.remedy or "correct it, or leave it out"

@@ -29,6 +29,7 @@ _TAG, _ENTITY = re.compile(r"<[^<>]+>"), re.compile(r"&(?:amp|AMP|lt|gt|quot|apo
 _WRAPPED = re.compile(r"(>[ \t]*)?\n(?![ \t]*[\n<])")  # but for those beside a tag, which begins or ends something
 _GENIA_TYPES = ("protein", "DNA", "RNA", "cell_type", "cell_line")
 _NAMES = 10  # the column of names in CoNLL 2012
+_AS_DISTRIBUTED = "take the file as it was distributed"
 _BRACKETS = "correct the brackets of column 11"
 _RANGES = re.compile(r"\d{1,9}-\d{1,9}(,\d{1,9}-\d{1,9})*")
 _NUMBER = re.compile(r"\d{1,9}")
@@ -53,7 +54,7 @@ def read_ace(path: Path, report: ReadReport) -> Documents:
                 places = extent.get("START", ""), extent.get("END", "")
                 if not all(map(_NUMBER.fullmatch, places)):
                     what = f"the mention {''.join(extent.itertext())[:40]!r} has no numbers as START and END"
-                    raise InputError(what, path=str(file), remedy="take the file as it was distributed")
+                    raise InputError(what, path=str(file), remedy=_AS_DISTRIBUTED)
                 start, end = int(places[0]), int(places[1]) + 1  # END is within
                 start, end = (place - sum(shorter[: bisect_right(escapes, place)]) for place in (start, end))
                 _check(start, end, text, "".join(extent.itertext()), file)
@@ -113,8 +114,8 @@ def read_cadec(path: Path, report: ReadReport) -> Documents:
                 label, ranges = place.split(" ", 1)
                 spans = tuple((int(start), int(end)) for start, end in (one.split() for one in ranges.split(";")))
             except ValueError:
-                remedy = "take the file as it was distributed"
-                raise InputError(f"{line[:60]!r} is no mention", path=str(file), line=number, remedy=remedy) from None
+                what = f"{line[:60]!r} is no mention"
+                raise InputError(what, path=str(file), line=number, remedy=_AS_DISTRIBUTED) from None
             if label == "ADR":
                 mentions.append(CharMention(label, spans))
         yield _cut(file.stem, text, mentions, file, report, split="lines")  # as Dai et al. (2020) count sentences
@@ -183,9 +184,8 @@ def read_ontonotes(path: Path, report: ReadReport) -> Documents:
                 begun += [(label, len(words) - 1) for label in re.findall(r"\(([^()*]+)", columns[_NAMES])]
                 for _ in range(columns[_NAMES].count(")")):
                     if not begun:
-                        raise InputError(
-                            "a name ends that did not begin", path=str(file), line=number, remedy=_BRACKETS
-                        )
+                        what = "a name ends that did not begin"
+                        raise InputError(what, path=str(file), line=number, remedy=_BRACKETS)
                     label, first = begun.pop()
                     mentions.append(Mention(label, [(first, len(words))]))
         yield file.name, sentences
@@ -226,11 +226,11 @@ def _text_of(file: Path, annotations: Path) -> str:
 def _parsed(file: Path) -> ET.Element:
     contents = file.read_bytes()
     if b"<!ENTITY" in contents:  # could be made to fill the memory; no such corpus has them
-        raise InputError("declares XML entities", path=str(file), remedy="take the file as it was distributed")
+        raise InputError("declares XML entities", path=str(file), remedy=_AS_DISTRIBUTED)
     try:
         return ET.fromstring(contents)  # noqa: S314 - see above
     except (ET.ParseError, LookupError, ValueError) as error:  # or an encoding that is not known
-        raise InputError(f"is no XML ({error})", path=str(file), remedy="take the file as it was distributed") from None
+        raise InputError(f"is no XML ({error})", path=str(file), remedy=_AS_DISTRIBUTED) from None
 
 
 def _check(start: int, end: int, text: str, words: str, file: Path) -> None:

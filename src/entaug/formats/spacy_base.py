@@ -12,14 +12,13 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from entaug.config.params import validate
 from entaug.core.data import Sentence, split_fields
 from entaug.core.edits import PLACEHOLDER
 from entaug.core.mentions import Mention
 from entaug.core.spacing import infer_spaces
 from entaug.core.tags import KEEP_SOME, Overlap
 from entaug.errors import InputError
-from entaug.formats.base import BEFORE, FormatCapabilities, ReadReport, before_of
+from entaug.formats.base import BEFORE, Dialect, FormatCapabilities, ReadReport, before_of
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.token_records import add_entity_fields, entity_fields, unique_mentions
 
@@ -32,7 +31,7 @@ _UPOS = frozenset(
 
 
 @dataclass(frozen=True)
-class SpacyDialect:
+class SpacyDialect(Dialect):
     """The location of mentions in a file of spaCy.
 
     Args:
@@ -45,9 +44,6 @@ class SpacyDialect:
     mentions: Literal["auto", "ents", "spans"] = "auto"
     spans_key: str = "sc"
     overlap: Overlap = "error"
-
-    def __post_init__(self) -> None:
-        validate(self)
 
     @property
     def group(self) -> str | None:

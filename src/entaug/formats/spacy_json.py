@@ -72,7 +72,6 @@ class SpacyJsonDialect(SpacyDialect, TextOptions):
     words: bool = True
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         form = {"docs": "as of doc.to_json()", "tuples": "training tuples"}[self.form]
         where = self.describe_mentions("ents", f"spans {self.spans_key!r}")
         return f"spaCy JSON{array_text(self.array)}, {form}, mentions in {where}{self.offsets_text}"
@@ -134,13 +133,13 @@ class SpacyJson(SpacyFormat):
 
     def check(self, sentence: Sentence, dialect: SpacyJsonDialect) -> None:
         path = f"sentence {sentence.key}"
-        super().check(sentence, dialect)
-        if any(map(str.isspace, sentence.tokens)):
-            raise LossError("a token of white space alone, which spaCy takes for space", path=path, remedy="remove it")
         try:
             "".join([*sentence.tokens, *(mention.label for mention in sentence.mentions)]).encode()
         except UnicodeEncodeError as error:
             raise LossError(f"cannot be written ({error})", path=path) from None
+        super().check(sentence, dialect)
+        if any(map(str.isspace, sentence.tokens)):
+            raise LossError("a token of white space alone, which spaCy takes for space", path=path, remedy="remove it")
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: SpacyJsonDialect) -> None:
         kept, dialect = self.resolve(sentences, dialect)

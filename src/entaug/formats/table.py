@@ -27,7 +27,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -140,7 +140,6 @@ class TableDialect(SegmentationOptions):
         return "" if self.rows == "tokens" or self.words_column == "text" else "text"
 
     def describe(self) -> str:
-        """Return the layout in words."""
         unit = self.rows.removesuffix("s")
         sentence = f", sentences in {self.sentence_column!r}" if self.rows == "tokens" and not self.empty_rows else ""
         scheme = f", {self.scheme}" if self.is_tagged else ""
@@ -411,16 +410,15 @@ def _write_workbook(path: Path, rows: Iterable[list[str]], sheet: str) -> None:
             if _NOT_WRITTEN.search(text) or len(text) > _MAX_XLSX_CELL:
                 is_long = len(text) > _MAX_XLSX_CELL
                 what = "a cell is too long" if is_long else f"{text!r:.60} holds a control character"
-                raise LossError(f"{what} for a workbook", path=str(path), remedy="write .csv")
+                raise LossError(f"{what} for a workbook", remedy="write .csv")
         table.append(row)
     if len(table) > _MAX_ROWS:
-        what = f"a workbook has no place for more than {_MAX_ROWS:,} rows"
-        raise LossError(what, path=str(path), remedy="write .csv")
+        raise LossError(f"a workbook has no place for more than {_MAX_ROWS:,} rows", remedy="write .csv")
     book = openpyxl.Workbook(write_only=True)
     try:
         page = book.create_sheet(sheet or "Sheet1")
     except ValueError as error:
-        raise OutputError(f"no name of a sheet: {sheet!r} ({error})", path=str(path), remedy="name another") from None
+        raise OutputError(f"no name of a sheet: {sheet!r} ({error})", remedy="name another") from None
     for row in table:
         cells = [WriteOnlyCell(page, value=text) if text else None for text in row]
         for cell in filter(None, cells):
@@ -565,6 +563,7 @@ def _with_columns(sentence: Sentence) -> Sentence:
 
 _WORD_NAMES = ("word", "words", "token", "tokens", "form", "text", "sentence", "sentences", "sentence_text")
 _TEXT_NAMES = ("text", "sentence", "sentence_text", "content")
+_STRING_NAMES = ("word", "words", "token", "tokens", "form", "sentence", "sentences", "sentence_text", "text")
 _LABEL_NAMES = (
     *("ner_tags", "ner_tag", "ner", "ner_labels", "ner_label", "entities", "entity", "labels", "label", "tags", "tag"),
     *("bio_tags", "bio_tag", "iob_tags", "iob_tag", "bio", "iob", "annotations", "spans", "ne", "ne_tag"),
@@ -614,7 +613,8 @@ def _detect_columns(rows: list[Row], dialect: TableDialect, options: Mapping[str
         raise InputError(f"{what}: {told}", remedy="name them: `words=NAME` and `labels=NAME`")
     kind = _kind_of(cells[labels], dialect.names)
     others = [name for name in names if name != labels]
-    words = find("words", (*_TEXT_NAMES, *_WORD_NAMES) if kind == "offsets" else _WORD_NAMES, {labels})
+    known = {"offsets": (*_TEXT_NAMES, *_WORD_NAMES), "string": _STRING_NAMES}.get(kind, _WORD_NAMES)
+    words = find("words", known, {labels})
     words = words or (others[0] if len(others) == 1 else "")
     if not words:
         what = "no column of words is known" if has_heading else "no heading, and several columns"
@@ -677,11 +677,11 @@ def _detect_numbers_and_scheme(path: Path, dialect: TableDialect) -> dict[str, A
     detected: dict[str, Any] = {"ids": True} if is_numbered else {}
     numbers: set[tuple[str, int]] = set()
     detector = SchemeDetector()
-    for count, group in enumerate(_groups_of(path, dialect)):
+    for number, group in enumerate(_groups_of(path, dialect)):
         rows = [dict(zip(dialect.columns, cells, strict=False)) for _, cells in group]
         if is_numbered:
             match = _NUMBERED.fullmatch(rows[0].get(dialect.sentence_column, ""))
-            numbers.add((match[1], int(match[2]) - count) if match else ("", -1))
+            numbers.add((match[1], int(match[2]) - number) if match else ("", -1))
             is_numbered = len(numbers) == 1
         if dialect.is_tagged and not detector.is_decided:
             tags = [row.get(dialect.labels_column, "O").strip() for row in rows]
@@ -719,15 +719,14 @@ def _columns_of(sentences: Sequence[Sentence], dialect: TableDialect) -> tuple[s
 def _id_cells(sentences: Sequence[Sentence], dialect: TableDialect) -> Iterator[str]:
     """The cell of each sentence: its id, or its number in the table."""
     taken = {sentence.id for sentence in sentences}
-    number = dialect.number_from
+    numbers = (f"{dialect.number_prefix}{number}" for number in count(dialect.number_from))
     for sentence in sentences:
-        cell = f"{dialect.number_prefix}{number}"
-        number += 1
-        while sentence.id is None and cell in taken:
-            cell = f"{dialect.number_prefix}{number}"
-            number += 1
+        if sentence.id is None:
+            yield next(number for number in numbers if number not in taken)
+            continue
+        next(numbers)
         document = sentence.columns.get(dialect.document) if dialect.document else None
-        yield cell if sentence.id is None else sentence.id.removeprefix(f"{document[0]}:" if document else "")
+        yield sentence.id.removeprefix(f"{document[0]}:" if document else "")
 
 
 def _is_written(name: str, sentence: Sentence) -> bool:

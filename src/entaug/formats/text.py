@@ -19,17 +19,16 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from entaug.config.params import validate
 from entaug.core.data import Sentence, split_fields
 from entaug.core.mentions import Mention, Span
 from entaug.core.spacing import infer_spaces, is_unspaced_script, is_word_character, stripped
 from entaug.errors import InputError, LossError, MissingExtraError, ParameterError
 from entaug.files.folders import unused_name
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport, before_of
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, Dialect, ReadReport, before_of
 from entaug.formats.token_records import entity_fields
 
 DOCUMENT = "_document"
@@ -125,19 +124,14 @@ def _char_mentions(sentence: Sentence, token_spans: Sequence[Span], sentence_sta
 
 def group_by_document(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
     """Group sentences by document, in order; a sentence without a document is a group of its own."""
-    # Augmented sentences form documents of their own: for each document of the sources, those of one method and copy.
-
-    def key_of(numbered: tuple[int, Sentence]) -> tuple[Any, ...]:
-        number, sentence = numbered
-        document_id = _origin(sentence)[0]
-        if document_id is None:
-            return (number,)
-        provenance = sentence.provenance
-        return (document_id,) if provenance is None else (document_id, provenance.method, provenance.copy)
-
     groups: dict[tuple[Any, ...], list[Sentence]] = {}
-    for key, group in groupby(enumerate(sentences), key=key_of):
-        groups.setdefault(key, []).extend(sentence for _, sentence in group)
+    for number, sentence in enumerate(sentences):
+        document_id, provenance = _origin(sentence)[0], sentence.provenance
+        key: tuple[Any, ...] = (number,) if document_id is None else (document_id,)
+        if document_id is not None and provenance is not None:
+            # Those of one method and copy form a document of their own for each document of the sources.
+            key = (document_id, provenance.method, provenance.copy)
+        groups.setdefault(key, []).append(sentence)
     yield from groups.values()
 
 
@@ -320,17 +314,6 @@ class UnitDetector:
         )
 
 
-def other_units(text: str, spans: Iterable[tuple[int, int]], unit: str) -> Iterator[tuple[str, str]]:
-    """Other units in which ranges, here by characters, would begin and end with words, and these words."""
-    offsets = {character: offset for offset, character in (characters_of(text, unit) or {}).items()}
-    given = [(offsets.get(start, start), offsets.get(end, end)) for start, end in spans]
-    for other in ("characters", *_UNITS):
-        known = characters_of(text, other)
-        places = given if known is None else [(known.get(start), known.get(end)) for start, end in given]
-        if places != list(spans) and all(_fits(text, start, end, None) for start, end in places):
-            yield other, " ... ".join(text[start:end] for start, end in places)
-
-
 def _fits(text: str, start: int | None, end: int | None, words: Any) -> bool:
     """Whether a range holds the given words, or else begins and ends with words."""
     if start is None or end is None or not 0 <= start < end <= len(text):
@@ -428,7 +411,7 @@ AlignedMention = tuple[Mention, CharMention]
 
 
 @dataclass(frozen=True)
-class SegmentationOptions:
+class SegmentationOptions(Dialect):
     """Options of splitting documents into sentences.
 
     Args:
@@ -442,9 +425,6 @@ class SegmentationOptions:
     language: str = "en"
     split: Literal["none", "lines", "sentences"] = "none"
     misaligned: Literal["error", "skip", "cut"] = "error"
-
-    def __post_init__(self) -> None:
-        validate(self)
 
 
 @dataclass(frozen=True)
@@ -670,7 +650,7 @@ def _align_mentions(
         cuts |= inner
         kept.append((mention, line))
     if cuts:
-        tokens = [piece for token in tokens for piece in _cut_token(token, cuts)]
+        tokens = [piece for a, b in tokens for piece in pairwise([a, *sorted(c for c in cuts if a < c < b), b])]
     first = {start: i for i, (start, _) in enumerate(tokens)}
     last = {end: i for i, (_, end) in enumerate(tokens, start=1)}
     aligned: dict[Mention, CharMention] = {}
@@ -720,10 +700,16 @@ def _remedy_for_unit(text: str, mention: CharMention, options: SegmentationOptio
     """The remedy for a mention that would fit words if offsets counted another unit; empty if none would."""
     if not isinstance(options, OffsetOptions):
         return ""
-    for unit, words in other_units(text, mention.spans, options.offsets):
-        what = f"as {title_of(unit)} it is {words!r:.60}: if all offsets count these, pass `offsets='{unit}'`"
-        # Words fit bytes by chance often enough to name the remedy for other causes, too.
-        return f"{what}; `misaligned='skip'` leaves it out{', cut cuts the token' if unit == 'bytes' else ''}"
+    offsets = {character: offset for offset, character in (characters_of(text, options.offsets) or {}).items()}
+    given = [(offsets.get(start, start), offsets.get(end, end)) for start, end in mention.spans]
+    for unit in ("characters", *_UNITS):
+        known = characters_of(text, unit)
+        places = given if known is None else [(known.get(start), known.get(end)) for start, end in given]
+        if places != list(mention.spans) and all(_fits(text, start, end, None) for start, end in places):
+            words = " ... ".join(text[start:end] for start, end in places)
+            what = f"as {title_of(unit)} it is {words!r:.60}: if all offsets count these, pass `offsets='{unit}'`"
+            # Words fit bytes by chance often enough to name the remedy for other causes, too.
+            return f"{what}; `misaligned='skip'` leaves it out{', cut cuts the token' if unit == 'bytes' else ''}"
     return ""
 
 
@@ -732,12 +718,6 @@ def _quote(mention: CharMention, text: str) -> str:
     words = " ... ".join(text[start:end] for start, end in mention.spans)
     offsets = ", ".join(f"{start}-{end}" for start, end in mention.spans)
     return f"{mention.label} {words!r} ({offsets})"
-
-
-def _cut_token(token: Span, cuts: set[int]) -> list[Span]:
-    start, end = token
-    inner = sorted(offset for offset in cuts if start < offset < end)
-    return list(pairwise([start, *inner, end]))
 
 
 # ----------------------------------------------------------------------------------------------------------- sentences

@@ -15,7 +15,6 @@ from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import NO_CHOICE, as_object, peek_records, read_given
 from entaug.formats.token_records import (
     add_other_fields,
-    check_id,
     check_tokens,
     entity_fields,
     note_no_labels,
@@ -73,8 +72,7 @@ class TokenRecords(BufferedFormat):
         given = [self.parse_mention(value, reading) for value in values]
         mentions = unique_mentions(given, reading)
         meta = without(record, (self.token_field, "ner"))
-        id_ = pop_id(meta)
-        check_id(meta)
+        id_ = pop_id(meta, is_checked=True)
         if any(mentions.values()):
             meta[ENTITY_FIELDS] = list(mentions.values())
         columns, spaces = pop_columns(meta, len(tokens)), pop_spaces(meta, tokens)

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import Any, Literal, TypeVar
 
-from entaug.config.params import validate
 from entaug.core.alignment import align_spaces
 from entaug.core.data import Sentence, split_fields
 from entaug.core.mentions import Mention, contiguous_mention
 from entaug.core.tags import InvalidTag, SchemeDetector, decode_canonical, is_tag
 from entaug.errors import InputError
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, NO_LABELS, ReadReport, are_columns
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, NO_LABELS, Dialect, ReadReport, are_columns
 from entaug.formats.records import TOKEN_NAMES, as_object
 
 T = TypeVar("T")
@@ -36,7 +35,7 @@ _ASSUMED_ENDS = "the ends of mentions in {!r} were taken as the tokens after the
 
 
 @dataclass(frozen=True)
-class RecordLayout:
+class RecordLayout(Dialect):
     """Where records have their tokens and mentions.
 
     Args:
@@ -59,9 +58,6 @@ class RecordLayout:
     names: tuple[str, ...] = ()
     ends: Literal["", "exclusive", "inclusive"] = ""
     columns: tuple[str, ...] = field(default=(), repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        validate(self)
 
     @property
     def tags(self) -> str | None:
@@ -372,15 +368,13 @@ def _further_fields(entity: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------------------------- parts of records
 
 
-def pop_id(fields: dict[str, Any]) -> str | None:
-    """Remove the id from the fields of a record and return it."""
-    return str(fields.pop("id")) if type(fields.get("id")) in (str, int) else None
-
-
-def check_id(fields: Mapping[str, Any]) -> None:
-    """Check that the fields of a record without its id, see `pop_id`, hold none that is no string or integer."""
-    if fields.get("id") is not None:
+def pop_id(fields: dict[str, Any], *, is_checked: bool = False) -> str | None:
+    """Remove the id from the fields of a record and return it; one of another type stays there, or is an error."""
+    if type(fields.get("id")) in (str, int):
+        return str(fields.pop("id"))
+    if is_checked and fields.get("id") is not None:
         raise InputError(f"'id' must be a string, not {fields['id']!r:.80}", remedy="correct it")
+    return None
 
 
 def pop_columns(fields: dict[str, Any], n: int) -> dict[str, tuple[str, ...]]:

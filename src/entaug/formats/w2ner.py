@@ -9,14 +9,13 @@ Li et al. (2022), Unified Named Entity Recognition as Word-Word Relation Classif
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from entaug.core.data import Sentence
-from entaug.core.mentions import Mention, Span
+from entaug.core.mentions import Mention
 from entaug.errors import InputError
-from entaug.formats.base import FormatCapabilities, OnlyDialect, ReadReport
+from entaug.formats.base import Dialect, FormatCapabilities, ReadReport
 from entaug.formats.records import to_json, write_array
 from entaug.formats.token_formats import TokenRecords
 from entaug.formats.token_records import without
@@ -25,7 +24,7 @@ _OF_MENTION = ("index", "type")
 _MENTION = 'write {"index": [0], "type": "X"}'
 
 
-class W2nerDialect(OnlyDialect):
+class W2nerDialect(Dialect):
     """The only layout of W2NER's files."""
 
     description = "W2NER's JSON array"
@@ -59,7 +58,7 @@ class W2ner(TokenRecords):
                 what = f"'index' {index} is out of order"
                 raise InputError(what, remedy="correct it, or pass `repair=True` to put it in order")
             reading.repaired["tokens of a mention put in order"] += 1
-        return Mention(label, _to_spans(positions)), without(value, _OF_MENTION)
+        return Mention(label, [(i, i + 1) for i in positions]), without(value, _OF_MENTION)
 
     def mention_value(self, mention: Mention, fields: Mapping[str, Any]) -> Any:
         return {"index": mention.positions(), "type": mention.label} | without(fields, _OF_MENTION)
@@ -67,10 +66,3 @@ class W2ner(TokenRecords):
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: W2nerDialect) -> None:
         records = (to_json(self.record_of(sentence), sentence.key) for sentence in sentences)
         write_array(path, records, start=b"[", end=b"]\n")
-
-
-def _to_spans(positions: list[int]) -> tuple[Span, ...]:
-    """Convert positions in increasing order to spans."""
-    ends = [i for i, (position, following) in enumerate(pairwise(positions), start=1) if following != position + 1]
-    bounds = [0, *ends, len(positions)]
-    return tuple((positions[a], positions[b - 1] + 1) for a, b in pairwise(bounds))

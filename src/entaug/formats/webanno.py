@@ -81,7 +81,6 @@ class WebAnnoDialect(SegmentationOptions):
     features: str = "identifier|value"
 
     def describe(self) -> str:
-        """Return a description of the layout."""
         label = f"label in {self.feature!r}" if self.feature else "its name is the label"
         return f"WebAnno TSV 3, layer {self.layer.rpartition('.')[2]}, {label}"
 
@@ -149,7 +148,8 @@ class WebAnno(DocumentFormat):
         return type(value) is str and name != dialect.feature and name in dialect.features.split("|")
 
     def writes_id(self, sentence: Sentence) -> bool:
-        return sentence.id is not None and _is_id(sentence.id)
+        id_ = sentence.id or ""
+        return id_ == id_.strip() != "" and not re.search("[\r\n\0]", id_)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: WebAnnoDialect) -> None:
         ids = count(1)
@@ -160,7 +160,7 @@ class WebAnno(DocumentFormat):
             for number, sentence in enumerate(sentences, start=1):
                 text, rows = _rows(sentence, number, offset, dialect, ids)
                 offset += counter(text, "utf16")(len(text)) + 1
-                named = [f"{_SENTENCE_ID}{sentence.id}"] if sentence.id is not None and _is_id(sentence.id) else []
+                named = [f"{_SENTENCE_ID}{sentence.id}"] * self.writes_id(sentence)
                 texts = [f"{_TEXT}{line.translate(_IN_TEXT)}" for line in text.split("\n")]
                 out.write(encode_text("".join(f"{line}\n" for line in ("", *named, *texts, *rows))))
 
@@ -345,10 +345,6 @@ def _rows(
         values = ["|".join(cell) or "_" for cell in cells[i - 1]]
         rows.append("\t".join([f"{number}-{i}", place, text[start:end].translate(_IN_TEXT), *values, ""]))
     return text, rows
-
-
-def _is_id(id_: str) -> bool:
-    return id_ == id_.strip() != "" and not any(control in id_ for control in "\r\n\0")
 
 
 def _escape(value: str) -> str:

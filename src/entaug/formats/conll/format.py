@@ -5,7 +5,7 @@ Columns are separated by tabs, single spaces or runs of both; token and tag may 
 the same columns. Nested mentions need several tag columns, outermost first, as in GermEval; one column represents flat
 mentions only. Further variants: CoNLL-U Plus, whose first line names the columns; CoNLL-U with tags among other
 attributes (``name=B-PER``), whose words are the rows with integer numbers, not ranges (``3-4``) and empty nodes
-(``1.1``); and files with one character of running text a line. `entaug.formats.conll.detection` detects the layout of
+(``1.1``); and files with one character of running text a line. `entaug.formats.conll.layout` detects the layout of
 a file.
 """
 
@@ -30,14 +30,15 @@ from entaug.core.mentions import Mention, sorted_mentions
 from entaug.core.spacing import infer_spaces_of_characters
 from entaug.core.tags import KEEP_SOME, InvalidTag, decode_canonical, encode_canonical, flatten, is_tag
 from entaug.errors import InputError, LossError, TagError
-from entaug.formats.base import ENTITY_FIELDS, LEVEL, BaseFormat, FormatCapabilities, ReadReport
-from entaug.formats.conll.detection import detect_dialect, extract_attribute
+from entaug.formats.base import ENTITY_FIELDS, LEVEL, BaseFormat, FormatCapabilities, ReadReport, character_name
 from entaug.formats.conll.layout import (
     DOCSTART,
     PROVENANCE_COMMENT,
     TEXT_COMMENT,
     ConllDialect,
     comment_name,
+    detect_dialect,
+    extract_attribute,
     is_comment,
     is_numbering,
     is_range_or_empty_node,
@@ -51,6 +52,8 @@ from entaug.formats.token_records import entity_fields
 
 EXTRA_ROWS = "_conllu_rows"
 """Field of a sentence: its rows that are no words (ranges, empty nodes), each with the index of the word behind it."""
+_HALVES = re.compile("[\ud800-\udfff]")
+_NOT_IN_LINES = re.compile("[\n\r\0\ud800-\udfff]")
 _ARRANGEMENT = frozenset(("token_column", "tag_column", "tag_columns", "numbered_from", "attribute"))
 
 
@@ -186,7 +189,9 @@ class _Reader:
         except _RaggedRows:
             cells = [split_row(row, self._delimiter) for row in rows]
             spaced = [split_row(row, None) if len(c) == 1 else c for row, c in zip(rows, cells, strict=True)]
-            is_repairable = self._has_usual_columns and all(len(c) > 1 and is_tag(c[-1]) for c in spaced)
+            dialect = self._dialect
+            is_usual = dialect.token_column == 0 and dialect.tag_column == -1 and dialect.is_simple
+            is_repairable = is_usual and all(len(c) > 1 and is_tag(c[-1]) for c in spaced)
             if self._reading.repair and is_repairable:
                 return self._without_further_columns(spaced, numbers, comments)
             raise self._ragged_rows_error(list(map(len, cells)), numbers, is_repairable=is_repairable) from None
@@ -315,11 +320,6 @@ class _Reader:
                 num_unread = sum(is_tag(tag) and tag[0] in "BSU" for tag in tags)
             if num_unread:
                 self._reading.notes[what] += num_unread
-
-    @property
-    def _has_usual_columns(self) -> bool:
-        """Whether token and tag are the first and the last cell of any row."""
-        return self._dialect.token_column == 0 and self._dialect.tag_column == -1 and self._dialect.is_simple
 
     def _without_further_columns(
         self, cells: list[list[str]], numbers: Sequence[int], comments: list[str]
@@ -497,7 +497,8 @@ def _format_sentence(sentence: Sentence, dialect: ConllDialect) -> str:
         rows = [delimiter.join(cells) for cells in zip(*columns, strict=True)]
     body = "\n".join(rows)
     is_clean = body.count(delimiter) == (width - 1) * len(rows) and body.count("\n") == len(rows) - 1
-    if not is_clean or "\r" in body or "\0" in body or rows[0][0] == "#" or DOCSTART in body:
+    is_clean = is_clean and "\r" not in body and "\0" not in body and (body.isascii() or not _HALVES.search(body))
+    if not is_clean or rows[0][0] == "#" or DOCSTART in body:
         _check_rows(sentence, rows, delimiter * (width - 1), dialect)
     if EXTRA_ROWS in sentence.layout and (extra := _extra_rows(sentence, dialect)):
         for place, row in reversed(extra):
@@ -517,6 +518,9 @@ def _arrange_columns(sentence: Sentence, tag_columns: list[list[str]], dialect: 
     by_index[dialect.token_column] = sentence.tokens
     indices = dialect.tag_columns or (dialect.tag_column,)
     if dialect.attribute:
+        if barred := next((tag for tag in tag_columns[0] if "|" in tag), None):
+            what = f"the tag {barred!r} holds a bar, which stands between attributes"
+            raise LossError(what, path=sentence.id, remedy="rename its label, or write JSON lines")
         name = dialect.column_name(indices[0] if indices[0] >= 0 else dialect.num_columns - 1)
         tag_columns = [_insert_attribute(tag_columns[0], further.pop(name, None), dialect.attribute)]
     width = dialect.num_columns or len(dialect.column_names) or len(further) + len(by_index) + len(tag_columns)
@@ -568,7 +572,7 @@ def _extra_rows(sentence: Sentence, dialect: ConllDialect) -> list[tuple[int, st
         if not (isinstance(item, (list, tuple)) and len(item) == 2 and type(item[0]) is int and type(item[1]) is str):
             return []
         place, row = item
-        is_row = row.count(delimiter) == dialect.num_columns - 1 and not any(c in row for c in "\n\r\0")
+        is_row = row.count(delimiter) == dialect.num_columns - 1 and not _NOT_IN_LINES.search(row)
         is_placed = (rows[-1][0] if rows else 0) <= place <= len(sentence)
         if not (is_row and is_placed and is_range_or_empty_node(row.partition(delimiter)[0])):
             return []
@@ -579,12 +583,13 @@ def _extra_rows(sentence: Sentence, dialect: ConllDialect) -> list[tuple[int, st
 def _check_rows(sentence: Sentence, rows: list[str], separators: str, dialect: ConllDialect) -> None:
     """Check that each row would be read with the same cells, and none as a comment."""
     for i, (token, row) in enumerate(zip(sentence.tokens, rows, strict=True)):
-        if row.count(separators[0]) != len(separators) or any(character in row for character in "\n\r\0"):
-            is_in_token = separators[0] in token or any(character in token for character in "\n\r\0")
+        found = _NOT_IN_LINES.search(row)
+        if row.count(separators[0]) != len(separators) or found:
+            is_in_token = separators[0] in token or _NOT_IN_LINES.search(token)
             subject = "token" if is_in_token else "a tag or a further column of token"
-            kind = "NUL character" if "\0" in row else "line end" if "\n" in row or "\r" in row else "column separator"
+            what = character_name(found[0]) if found else "a column separator"
             remedy = "write JSON lines, or choose another `separator`"
-            raise LossError(f"{subject} {token!r} holds a {kind}", path=sentence.id, remedy=remedy)
+            raise LossError(f"{subject} {token!r} holds {what}", path=sentence.id, remedy=remedy)
         if (i == 0 or row.startswith(DOCSTART)) and is_comment(row, dialect):
             what = f"token {token!r}{' at the start of a sentence' * (i == 0)} would be read as a comment"
             remedy = "write JSON lines" + " or use `separator='tab'`" * row.startswith("#")
@@ -601,7 +606,7 @@ def _needs_text(sentence: Sentence, dialect: ConllDialect) -> bool:
 def _format_comments(sentence: Sentence, dialect: ConllDialect) -> str:
     def is_writable(line: object) -> bool:
         """Whether it will be read as a comment; in JSON the field of this name may hold anything."""
-        return isinstance(line, str) and not any(c in line for c in "\n\r\0") and is_comment(line, dialect)
+        return isinstance(line, str) and not _NOT_IN_LINES.search(line) and is_comment(line, dialect)
 
     generated = []
     if dialect.ids and sentence.id is not None:
