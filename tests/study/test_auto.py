@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 import sys
@@ -236,7 +237,7 @@ def test_recipes_of_another_language_are_left_out(files: Path, monkeypatch: pyte
     def create(method: str, **params: Any) -> Any:
         return create_augmenter(method, **({"masked_lm": EnglishLM()} if method == "lm" else {}), **params)
 
-    monkeypatch.setattr(sys.modules["entaug.study.auto"], "create_augmenter", create)
+    monkeypatch.setattr(importlib.import_module("entaug.study.auto"), "create_augmenter", create)
     german = "der Hund und die Katze sind nicht in dem Haus".split()
     gold = [Sentence([*s.tokens, *german], s.mentions) for s in corpus(0, 60)]
     entaug.write(gold, files / "train.conll")
@@ -262,7 +263,7 @@ def test_where_nothing_helps_gold_alone_is_trained(files: Path, monkeypatch: pyt
 
 
 def test_a_chosen_recipe_may_add_no_sentence(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["entaug.study.auto"]
+    module = importlib.import_module("entaug.study.auto")
     train_run: Any = module.train_run
     monkeypatch.setattr(module, "train_run", lambda *given, **named: (train_run(*given, **named)[0], []))
     summary = run(files, recipes=["mr"])
