@@ -378,7 +378,7 @@ def _first_line(part: Part, key: str, whole: AugmentSummary, run: Augmentation) 
         "of": part.of,
         "key": key,
         "format": target_file.format.name,
-        "dialect": asdict(dialect),  # type: ignore[call-overload]
+        "dialect": asdict(dialect),
         "with_gold": run.work.with_gold,
         **{name: getattr(whole, name) for name in _OF_SUMMARY},
         "before": whole.before.to_dict(),
