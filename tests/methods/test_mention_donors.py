@@ -156,6 +156,9 @@ def test_english_articles_fit() -> None:
     gold = [sentence(f"the {name} is an ant and a bee or a fly", ("X", 1, 2)) for name in names]
     assert inserted(gold, sentence("it is an ibis", ("X", 3, 4))) == {"owl", "eagle", "auk"}
     assert inserted(gold, sentence("it is a robin", ("X", 3, 4))) == {"hawk", "kite", "tern"}
+    gold = [sentence(f"a to je {name} a ne on", ("X", 3, 4)) for name in names]
+    gold += [sentence("pjesme The Owl i An Ear")]
+    assert len(inserted(gold, sentence("ona a ibis", ("X", 2, 3)))) == 6, "in Croatian it is a conjunction"
     gold = [sentence(f"am Rhein sah er {name} an", ("X", 4, 5)) for name in names]
     assert len(inserted(gold, sentence("er kommt an Rhein", ("X", 3, 4)))) == 6, "in German it is no article"
 

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar
@@ -124,6 +125,21 @@ def train(tmp_path: Path) -> Path:
 def ask(train: Path, output: Path | None = None, **options: Any) -> Advice:
     given = {"tagger": "learner", "encoder": "small", "larger_encoder": "large", "jobs": 1, **options}
     return advise(train, output, **given)
+
+
+def test_commands_name_a_file_for_what_was_given_in_memory(train: Path) -> None:
+    advice = ask(entaug.read(train), budget=600)  # type: ignore[arg-type]
+    commands = [one.how for one in advice.measures]
+    assert any("entaug auto given-train.jsonl " in command for command in commands)
+    assert any("entaug audit given-train.jsonl -o suspicious.jsonl shows them" in command for command in commands)
+    assert not any("/entaug-" in command for command in commands)
+
+
+def test_a_tagger_without_an_encoder_is_refused(train: Path, tmp_path: Path) -> None:
+    calls: list[Any] = [partial(ask, train), partial(entaug.auto, train, tmp_path / "out")]
+    for call in calls:
+        with pytest.raises(ParameterError, match="static-bilstm-crf has no pretrained encoder; name another"):
+            call(tagger="static-bilstm-crf")
 
 
 def test_the_curve_is_measured_and_continued(train: Path, tmp_path: Path) -> None:

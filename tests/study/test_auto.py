@@ -466,6 +466,19 @@ def test_the_plan_repeats_the_result(files: Path, capsys: pytest.CaptureFixture[
     assert "has changed since the plan was written" in capsys.readouterr().err
 
 
+def test_a_plan_names_files_for_what_was_given_in_memory(files: Path) -> None:
+    gold, text = entaug.read(files / "train.conll"), entaug.read(files / "more.conll")
+    first = entaug.auto(gold, files / "out", unlabelled=text, tagger="oracle", recipes=["self"], steps=8, folds=2)
+    plan = (files / "out" / "plan.toml").read_text()
+    assert 'train = "given-train.jsonl"\nunlabelled = ["given-unlabelled.jsonl"]\n' in plan
+    assert "# Write what was given in memory" in plan
+    assert "entaug-" not in plan, "no folder that is gone"
+    entaug.write(gold, files / "out" / "given-train.jsonl")
+    entaug.write(text, files / "out" / "given-unlabelled.jsonl")
+    assert run_plan(files)["gains"] == json.loads((files / "out" / "summary.json").read_text())["gains"]
+    assert first.input == "train"
+
+
 def test_a_teacher_may_have_an_encoder_of_its_own(files: Path) -> None:
     summary = run(files, teacher_encoder="large", recipes=["self"])
     # Of the five folds twice, and of all sentences once.

@@ -29,6 +29,8 @@ _DATA_FRAME, _DOC_BIN = "pandas:DataFrame", "spacy.tokens:DocBin"
 _WANTED = "sentences, dictionaries, tuples of tokens and tags, documents of spaCy, or a data frame"
 _TAGGED, _SPANS = 2, 3  # numbers of items: tokens and tags, or text and its spans; start, end and label of a span
 
+_folders: set[Path] = set()  # of corpora in memory that a function works on
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -110,6 +112,12 @@ def _as_row(item: object, number: int) -> Mapping[Any, Any]:
     raise ParameterError(f"{_WANTED} are wanted, all of one kind; item {number} is {item!r:.60}")
 
 
+def named_path(path: str | Path) -> Path:
+    """The path of a file for what is kept, such as a plan; of a corpus in memory a name that it may be written to."""
+    path = Path(path)
+    return Path(f"given-{path.name}") if path.parent in _folders else path
+
+
 def takes_data(
     *names: str,
     lists: Sequence[str] = (),
@@ -139,6 +147,8 @@ def takes_data(
                 if is_shown:
                     given.arguments["progress"] = stack.enter_context(show())
                 folder = Path(stack.enter_context(TemporaryDirectory(prefix="entaug-")))
+                _folders.add(folder)
+                stack.callback(_folders.discard, folder)
                 for name, value in data.items():
                     given.arguments[name] = folder / f"{name}.jsonl"
                     if name in texts:

@@ -325,6 +325,7 @@ def list_measure(train: str) -> Measure:
 
 def cleaning_measure(train: str, suspicious: int) -> Measure:
     """Cleaning of the labels, for a number of places that look wrong; what it brings was measured on one corpus."""
-    how = f"entaug audit {train} shows them; {suspicious:,} places contradict others, {_SECONDS_TO_CHECK:g} s for each"
+    places = f"{suspicious:,} places contradict others, {_SECONDS_TO_CHECK:g} s for each"
+    how = f"entaug audit {train} -o suspicious.jsonl shows them; {places}"
     minutes = suspicious * _SECONDS_TO_CHECK / 60
     return Measure(name="clean the labels", how=how, basis="not estimated", your_minutes=minutes)

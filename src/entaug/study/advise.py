@@ -30,7 +30,7 @@ from entaug.files.json_text import read_object
 from entaug.files.locks import lock
 from entaug.files.streams import is_stdout
 from entaug.formats import read
-from entaug.formats.exchange import CorpusData, CorpusFiles, takes_data
+from entaug.formats.exchange import CorpusData, CorpusFiles, named_path, takes_data
 from entaug.formats.file_job import check_apart, check_output, require_mentions, require_unseen, write_text
 from entaug.formats.unlabelled import read_unlabelled
 from entaug.metrics.consistency import SUSPICIOUS, find_label_errors
@@ -68,7 +68,7 @@ from entaug.study.engine import ProgressCallback, StudyProgress, default_jobs, s
 from entaug.study.records import RECORDS_FILE, RunRecord
 from entaug.study.runs import RunSpec, drop_intermediate, gives_probabilities, train_run
 from entaug.study.times import SLOWER, seconds_per_step
-from entaug.taggers.base import TaggerTrainingConfig, create_tagger, default_tagger
+from entaug.taggers.base import TaggerTrainingConfig, check_has_encoder, create_tagger, default_tagger
 from entaug.teacher.label import label_sentences, most_informative
 
 _REPEATS = 3
@@ -174,6 +174,7 @@ def advise(
         options: dict[str, Any] = {"held_out": held_out, "drop_held_out": True, "language": layout.get("language")}
         text = read_unlabelled(unlabelled, gold, **options)
     name = tagger or default_tagger(gold)
+    check_has_encoder(name)
     create_tagger(name, encoder=encoder).check_requirements()
     parts = curve_parts(gold, folds, seed) if tested is None else [dev_part(gold, tested, seed)]
     with contextlib.ExitStack() as stack:
@@ -192,7 +193,7 @@ def advise(
         curve = advisor.curve()
         minutes = advisor.minutes_per_training
         cost = advisor.relative_cost(larger)
-        file, texts = shlex.quote(str(train)), shlex.join(map(str, unlabelled))
+        file, texts = shlex.quote(str(named_path(train))), shlex.join(str(named_path(one)) for one in unlabelled)
         known = (file, minutes, curve.f1(len(gold)).value)
         measures = [
             *sentence_measures(curve, len(gold), more, seconds_per_sentence, minutes),

@@ -49,7 +49,7 @@ from entaug.study.engine import ProgressCallback, StepCounter, show_study
 from entaug.study.plan import SELF_TRAINING, CorpusPlan, MethodPlan, TeacherPlan
 from entaug.study.records import RecordStore, RunRecord
 from entaug.study.runs import RunSpec, drop_intermediate, execute_run, gives_probabilities, gold_folder, train_run
-from entaug.taggers.base import TaggerTrainingConfig, create_tagger, default_steps, default_tagger
+from entaug.taggers.base import TaggerTrainingConfig, check_has_encoder, create_tagger, default_steps, default_tagger
 from entaug.taggers.sources.joined import JoinedTagger, read_sources
 from entaug.teacher.label import label_sentences
 
@@ -153,6 +153,7 @@ def auto(
     check_new_folder(output)
     inputs = _read_inputs(arguments)
     arguments["tagger"] = tagger or default_tagger(inputs.gold)
+    check_has_encoder(arguments["tagger"])
     for name in filter(None, (encoder, teacher_encoder)):
         created = create_tagger(arguments["tagger"], encoder=str(name))
         created.check_requirements()

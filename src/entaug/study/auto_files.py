@@ -18,6 +18,7 @@ from entaug.files.atomic import atomic_folder
 from entaug.files.mention_lists import parse_specification
 from entaug.formats import write
 from entaug.formats.augmented import read_augmented
+from entaug.formats.exchange import named_path
 from entaug.metrics.quality import measure_corpus
 from entaug.metrics.tables import quantity
 from entaug.report.html.page import render_html_report
@@ -187,6 +188,10 @@ def _plan_text(arguments: Mapping[str, Any], digests: Mapping[str, str], folder:
         return name + (f":{column}" if column else "") + (f"={label}" if label else "")
 
     lines = [f"# To repeat this choice: entaug auto plan.toml -o NEW-FOLDER. It chose: {recipe}"]
+    if any(named_path(path) != Path(path) for path in digests):
+        lines.append(
+            "# Write what was given in memory to the files of these names, beside this one: entaug.write(corpus, path)"
+        )
     tables: dict[str, Mapping[str, Any]] = {}
     for name, value in arguments.items():
         if name == "mentions":
@@ -206,7 +211,8 @@ def _plan_text(arguments: Mapping[str, Any], digests: Mapping[str, str], folder:
 def _relative(path: Any, folder: Path) -> Any:
     if isinstance(path, list):
         return [_relative(one, folder) for one in path]
-    return Path(os.path.relpath(path, folder)).as_posix()
+    named = named_path(path)
+    return named.as_posix() if named != Path(path) else Path(os.path.relpath(path, folder)).as_posix()
 
 
 def _to_toml(value: Any) -> str:

@@ -191,6 +191,13 @@ def create_tagger(name: str, **params: Any) -> TrainableTagger:
     return tagger
 
 
+def check_has_encoder(name: str) -> None:
+    """Check that a tagger has a pretrained encoder, where encoders are named and compared."""
+    if "encoder" not in {parameter.name for parameter in parameters(TAGGERS[name])}:
+        remedy = "name another, such as linear; `entaug experiment` compares methods with any tagger"
+        raise ParameterError(f"{name} has no pretrained encoder", parameter="tagger", remedy=remedy)
+
+
 class ConfiguredTagger:
     """A tagger that is trained with hyperparameters of its own; all else is that of the tagger."""
 
