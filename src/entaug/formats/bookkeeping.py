@@ -42,8 +42,8 @@ def without_bookkeeping(sentence: Sentence) -> Sentence:
         else:
             del fields[ENTITY_FIELDS]
     is_made = sentence.id is not None and sentence.provenance is not None
-    if sentence.id is not None and is_made_key(sentence.id):  # the key of a sentence without an id, see `with_keys`
-        is_made = is_made or sentence.id[:16] == sentence.fingerprint().hex()
+    if sentence.id is not None and not is_made and is_made_key(sentence.id):  # see `with_keys`
+        is_made = sentence.id[:16] == sentence.fingerprint().hex()
     if is_made and fields.get("comments") == [f"# sent_id = {sentence.id}"]:
         del fields["comments"]
     if not is_made and fields == sentence.fields:

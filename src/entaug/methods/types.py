@@ -131,9 +131,7 @@ class RunStatistics:
     rejected: Counter[str] = field(default_factory=Counter)
     relabelled: Counter[str] = field(default_factory=Counter)
     corrected: int = 0
-
-    def __post_init__(self) -> None:
-        self._seen: set[int] = set()
+    _seen: set[int] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def seen_before(self, fingerprints: Iterable[int]) -> None:
         """Take over the sentences that an interrupted run accepted."""
@@ -160,7 +158,7 @@ class RunStatistics:
 
     def to_dict(self) -> dict[str, int | dict[str, int]]:
         """Return the counts as plain values."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
         return {name: dict(value) if isinstance(value, Counter) else value for name, value in values.items()}
 
     def update(self, counts: dict[str, int | dict[str, int]]) -> None:
