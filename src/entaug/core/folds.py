@@ -42,6 +42,10 @@ def partition(sentences: Sequence[Sentence], number: int, seed: int) -> list[lis
 
 def folds(sentences: Sequence[Sentence], number: int, seed: int) -> Iterator[tuple[list[Sentence], list[Sentence]]]:
     """The sentences outside and those inside of each fold."""
-    for fold in partition(sentences, number, seed):
-        inside = set(fold)
-        yield [s for i, s in enumerate(sentences) if i not in inside], [sentences[i] for i in fold]
+    return (without(sentences, fold) for fold in partition(sentences, number, seed))
+
+
+def without(sentences: Sequence[Sentence], fold: Sequence[int]) -> tuple[list[Sentence], list[Sentence]]:
+    """The sentences outside and those inside of a fold."""
+    inside = set(fold)
+    return [s for i, s in enumerate(sentences) if i not in inside], [sentences[i] for i in fold]

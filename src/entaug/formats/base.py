@@ -26,6 +26,8 @@ LEVEL = "level"
 """Field of a mention: the index of its tag column in CoNLL, where it is not the one that would be chosen."""
 NO_LABELS = "a sentence or text without any labels given was read as one that has no mentions"
 """Note about a sentence of which is not said whether it has mentions."""
+NOT_OF_SPACY = "tokens that are not spaCy's for {!r}"
+"""What formats without tokens lose, with the code of the language whose rules cut the text."""
 NO_MENTION = "no sentence has a mention: check that its labels were read"
 """Note about a file whose sentences have no mention."""
 

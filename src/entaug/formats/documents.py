@@ -19,7 +19,7 @@ from entaug.core.spacing import stripped
 from entaug.errors import InputError, LossError
 from entaug.files.folders import holds_document, holds_only, is_safe_name, natural_sort_key, unused_name, walk_files
 from entaug.files.streams import check_characters, is_kind, read_line_chunks
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport, character_name
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, NOT_OF_SPACY, ReadReport, character_name
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import read_records
 from entaug.formats.text import CHAR_RANGES, DOCUMENT, Document, SegmentationOptions, join_sentences, retokenized
@@ -121,7 +121,7 @@ class StandoffFormat(BufferedFormat):
         lost += [f"field {name!r} of mentions" for name in sorted(others)]
         lost += ["id"] * (sentence.id is not None and DOCUMENT not in sentence.fields and not self.writes_id(sentence))
         is_retokenised = not self.has_tokens and self.as_stored(sentence, dialect).tokens != sentence.tokens
-        return lost + [f"tokens that are not spaCy's for {dialect.language!r}"] * is_retokenised
+        return lost + [NOT_OF_SPACY.format(dialect.language)] * is_retokenised
 
 
 class DocumentFormat(StandoffFormat):

@@ -112,10 +112,14 @@ def _as_row(item: object, number: int) -> Mapping[Any, Any]:
     raise ParameterError(f"{_WANTED} are wanted, all of one kind; item {number} is {item!r:.60}")
 
 
+def is_in_memory(path: str | Path) -> bool:
+    """Whether a file stands for a corpus that was given in memory, and is gone after the call."""
+    return Path(path).parent in _folders
+
+
 def named_path(path: str | Path) -> Path:
     """The path of a file for what is kept, such as a plan; of a corpus in memory a name that it may be written to."""
-    path = Path(path)
-    return Path(f"given-{path.name}") if path.parent in _folders else path
+    return Path(f"given-{Path(path).name}") if is_in_memory(path) else Path(path)
 
 
 def takes_data(
@@ -160,10 +164,10 @@ def takes_data(
                 try:
                     result = function(*given.args, **given.kwargs)
                 except EntaugError as error:
-                    if error.path and Path(error.path).parent == folder:
+                    if error.path and is_in_memory(error.path):
                         error.path = Path(error.path).stem
                     raise
-                if Path(str(getattr(result, "input", ""))).parent == folder:
+                if is_in_memory(str(getattr(result, "input", ""))):
                     result.input = Path(result.input).stem  # type: ignore[attr-defined]
                 return result
 

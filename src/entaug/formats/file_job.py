@@ -19,7 +19,7 @@ from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.files.atomic import follow_link, open_output, output_error
 from entaug.files.checkpoints import partial_paths
 from entaug.files.streams import STDIN, as_path, is_special, is_stdout, rereadable_path
-from entaug.formats.base import ReadReport
+from entaug.formats.base import NOT_OF_SPACY, ReadReport
 from entaug.formats.bookkeeping import BOOKKEEPING, note_on_bookkeeping
 from entaug.formats.corpus_file import CorpusFile
 from entaug.formats.files import open_file, read, read_each, target
@@ -161,7 +161,7 @@ class FileJob:
             more = f" and {len(rejected) - 5} more" if len(rejected) > 5 else ""
             needed = sorted({kinds[name] for name in rejected} | set(self.allow_loss))
             remedy = f"pass `allow_loss={needed}` to drop it, or choose another format"
-            if any(name.startswith("tokens that") and name.endswith("'en'") for name in rejected):
+            if NOT_OF_SPACY.format("en") in rejected:
                 language = "`write_options={'language': 'hr'}`"
                 remedy = f"if the text is not English, name its language, as in {language}; else {remedy}"
             message = f"{target_file.format.title} cannot store {shown}{more}"

@@ -357,8 +357,9 @@ class _Advisor:
 
     def curve(self) -> LearningCurve:
         """Fit the curve of what is finished."""
-        counts = [self.runs.counts(part, self.sizes, self.tagger, times) for part, times in enumerate(self.trainings)]
-        return fit_learning_curve(self.sizes, counts, trainings=self.trainings)
+        done = self.trainings
+        counts = [self.runs.counts(part, self.sizes, self.tagger, times) for part, times in enumerate(done)]
+        return fit_learning_curve(self.sizes, counts, trainings=done)
 
     def is_served_by(self, larger: CurveTagger) -> bool:
         """Whether another encoder serves the language of the corpus; its gain on English corpora says nothing else."""

@@ -20,7 +20,7 @@ from entaug.backends.language_check import note_on_encoder
 from entaug.config.params import Check, PositiveFloat, PositiveInt, check_arguments, parameters_of
 from entaug.config.toml_lines import read_toml
 from entaug.core.data import Provenance, Sentence
-from entaug.core.folds import FEWEST, folds, partition
+from entaug.core.folds import FEWEST, partition, without
 from entaug.errors import (
     EntaugError,
     InputError,
@@ -592,9 +592,8 @@ class _Search:
         if dev is not None:
             yield range(len(dev)), self._split(f"gold.{repeat}-0", gold, dev)
             return
-        parts = zip(partition(gold, size.folds, seed), folds(gold, size.folds, seed), strict=True)
-        for number, (places, (train, test)) in enumerate(parts):
-            yield places, self._split(f"gold.{repeat}-{number}", train, test)
+        for number, places in enumerate(partition(gold, size.folds, seed)):
+            yield places, self._split(f"gold.{repeat}-{number}", *without(gold, places))
 
     # ------------------------------------------------------------------------------------------------- final training
 

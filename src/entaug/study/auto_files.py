@@ -18,7 +18,7 @@ from entaug.files.atomic import atomic_folder
 from entaug.files.mention_lists import parse_specification
 from entaug.formats import write
 from entaug.formats.augmented import read_augmented
-from entaug.formats.exchange import named_path
+from entaug.formats.exchange import is_in_memory, named_path
 from entaug.metrics.quality import measure_corpus
 from entaug.metrics.tables import quantity
 from entaug.report.html.page import render_html_report
@@ -188,7 +188,7 @@ def _plan_text(arguments: Mapping[str, Any], digests: Mapping[str, str], folder:
         return name + (f":{column}" if column else "") + (f"={label}" if label else "")
 
     lines = [f"# To repeat this choice: entaug auto plan.toml -o NEW-FOLDER. It chose: {recipe}"]
-    if any(named_path(path) != Path(path) for path in digests):
+    if any(map(is_in_memory, digests)):
         lines.append(
             "# Write what was given in memory to the files of these names, beside this one: entaug.write(corpus, path)"
         )
@@ -211,8 +211,7 @@ def _plan_text(arguments: Mapping[str, Any], digests: Mapping[str, str], folder:
 def _relative(path: Any, folder: Path) -> Any:
     if isinstance(path, list):
         return [_relative(one, folder) for one in path]
-    named = named_path(path)
-    return named.as_posix() if named != Path(path) else Path(os.path.relpath(path, folder)).as_posix()
+    return (named_path(path) if is_in_memory(path) else Path(os.path.relpath(path, folder))).as_posix()
 
 
 def _to_toml(value: Any) -> str:

@@ -817,12 +817,10 @@ class TrainingDonors:
 
     def _group(self, structure: Structure, shape: tuple[object, ...]) -> _Group:
         """The donors whose shape begins so."""
-        length, shapes_of, shape_of = len(shape), self._shapes_of, partial(self._shapes.shape, structure[0])
-        if (*structure, length) in self._groups:
-            return self._groups[*structure, length].get(shape, _NO_DONORS)
-        if structure not in shapes_of:
+        key, shape_of = (*structure, len(shape)), partial(self._shapes.shape, structure[0])
+        if structure not in self._shapes_of:
             same: dict[Shape, Shape] = {}  # few are distinct
-            shapes_of[structure] = []
+            self._shapes_of[structure] = []
             for donor, uses in self._donors.get(structure, {}).items():
                 shapes = [shape_of(donor.words, *use) for use in uses]
                 # A place in capitals takes any donor, in capitals; a headline drops articles.
@@ -830,13 +828,14 @@ class TrainingDonors:
                     shape_of(donor.words, word)._replace(has_article=bool(word)) for word in ("", "the")
                 ]
                 shapes += [one._replace(capitals=_ANY_CAPITALS) for one in in_headline]
-                shapes_of[structure].append((donor, [same.setdefault(one, one) for one in shapes]))
-        groups: defaultdict[tuple[object, ...], list[MentionDonor]] = defaultdict(list)
-        for donor, shapes in shapes_of[structure]:
-            for start in dict.fromkeys(one[:length] for one in shapes):
-                groups[start].append(donor)
-        self._groups[*structure, length] = {start: _grouped(donors) for start, donors in groups.items()}
-        return self._groups[*structure, length].get(shape, _NO_DONORS)
+                self._shapes_of[structure].append((donor, [same.setdefault(one, one) for one in shapes]))
+        if key not in self._groups:
+            groups: defaultdict[tuple[object, ...], list[MentionDonor]] = defaultdict(list)
+            for donor, shapes in self._shapes_of[structure]:
+                for start in dict.fromkeys(one[: len(shape)] for one in shapes):
+                    groups[start].append(donor)
+            self._groups[key] = {start: _grouped(donors) for start, donors in groups.items()}
+        return self._groups[key].get(shape, _NO_DONORS)
 
 
 def content_key(words: Sequence[str]) -> str:
