@@ -281,7 +281,7 @@ def test_claims_have_a_verdict_and_a_record_that_exists() -> None:
     text = page.read_text(encoding="utf-8")
     rows = re.findall(r"(?m)^\| (.+) \| (.+) \| (.+) \| (.+) \|$", text.partition("## Misprints in the papers")[0])
     claims = [row for row in rows if row[1] not in ("in the paper", "---")]
-    assert len(claims) == 157
+    assert len(claims) == 168
     for claim, _, verdict, record in claims:
         kind = re.split(r"[:,;]| by | for | with | at | but ", verdict)[0]
         assert kind in VERDICTS, f"{claim}: {verdict}"
