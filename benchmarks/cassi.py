@@ -10,8 +10,9 @@
 - speed: augmentations a second beside a pipeline as the authors built theirs: one pair after the other, all candidates,
   one row a sub-word with the head computed at every place, in fp32.
 - whole: everything, loading and parsing included, for both scorers, with where the time goes.
-- specificity: all candidates scored. How the score goes with rare words (their mean inverse document frequency in the
-  training file) and with mentions, by rank correlation within a pair; and what selections of the best five prefer.
+- specificity: all candidates scored. How the score, and the sum that it is the mean of, go with rare words (their mean
+  inverse document frequency in the training file), with mentions and with the number of words, by rank correlation
+  within a pair; and what selections of the best five prefer.
 - subtrees: how many mentions lie whole in a subtree of a subject, object or complement, and how many words.
 - units: whole subtrees exchanged, beside noun chunks (a subtree up to its head) and heads alone, as section 2.2 of the
   paper compares them: nearest pairs, all candidates. How many words come from the other sentence, how many pairs of
@@ -283,9 +284,9 @@ def growth(sizes: list[int]) -> Iterator[Row]:
 
 
 def specificity(counts: dict[str, int]) -> Iterator[Row]:
-    """Score, rarity of words and share of mentions of what is selected, and how they correlate."""
+    """Score, rarity of words, share of mentions and length of what is selected, and how they correlate."""
     lm = TransformersMaskedLM(model_path("mpnet-mlm"), device="cpu")
-    yield ("corpus", "selection", "LM score", "mean IDF", "words in mentions", "J-score")
+    yield ("corpus", "selection", "LM score", "mean IDF", "words in mentions", "words", "J-score")
     for name, count in counts.items():
         documents = [{word.lower() for word in s.tokens} for s in entaug.read(DATA / CORPORA[name])]
         idf = {word: np.log(len(documents) / n) for word, n in Counter(chain.from_iterable(documents)).items()}
@@ -300,18 +301,23 @@ def specificity(counts: dict[str, int]) -> Iterator[Row]:
             scores, likeliest, chosen = brute_force(contest, lm, cassi.top_k)
             rarity = [np.mean([idf[word.lower()] for word in candidate.tokens]) for candidate in candidates]
             mentioned = [1 - np.mean(candidate.outside_mask()) for candidate in candidates]
-            values = np.array([scores, rarity, mentioned, contest.preferences]).T
+            lengths = contest.words  # that are not punctuation
+            values = np.array([scores, rarity, mentioned, lengths, contest.preferences]).T
             selected["best LM score"].append(values[likeliest[0]])
             selected["best J-score of the five likeliest"].append(values[chosen])
             selected["mean of the five likeliest"].append(values[likeliest].mean(0))
             selected["mean of all"].append(values.mean(0))
-            correlations.append([spearmanr(scores, one).statistic for one in (rarity, mentioned)])
+            sums = np.multiply(scores, lengths)
+            selected["best sum"].append(values[np.argmax(sums)])
+            traits = (rarity, mentioned, lengths)
+            correlations.append([spearmanr(kind, one).statistic for kind in (scores, sums) for one in traits])
         for way, of_pairs in selected.items():
-            score, rare, share, preference = np.mean(of_pairs, 0)
-            yield (name, way, f"{score:.2f}", f"{rare:.2f}", f"{share:.1%}", f"{preference:.3f}")
+            score, rare, share, length, preference = np.mean(of_pairs, 0)
+            yield (name, way, f"{score:.2f}", f"{rare:.2f}", f"{share:.1%}", f"{length:.1f}", f"{preference:.3f}")
         rho = np.nanmean(correlations, 0)  # without a mention in any candidate there is no correlation
-        told = f"rank correlation with the LM score, mean of {len(correlations)} pairs"
-        yield (name, told, "", f"{rho[0]:+.2f}", f"{rho[1]:+.2f}", "")
+        for kind, of_kind in (("LM score", rho[:3]), ("sum", rho[3:])):
+            told = f"rank correlation with the {kind}, mean of {len(correlations)} pairs"
+            yield (name, told, "", *(f"{one:+.2f}" for one in of_kind), "")
 
 
 def subtrees() -> Iterator[Row]:

@@ -141,18 +141,19 @@ def twins_table(papers: Path = PAPERS) -> str:
     """
     rows = []
     for name, some in _grouped(_twin_gains(papers)).items():
-        gains = [100 * difference.gain for _, difference in some]
-        verdicts = Counter(difference.verdict for _, difference in some)
-        twins = ", ".join(f"`{twin}`" for twin in dict.fromkeys(twin for twin, _ in some))
+        gains = [100 * difference.gain for *_, difference in some]
+        verdicts = Counter(difference.verdict for *_, difference in some)
+        twins = ", ".join(f"`{twin}`" for twin in dict.fromkeys(twin for _, twin, _ in some))
         ends = f"{min(gains):+.1f} to {max(gains):+.1f}" if len(gains) > 1 else "-"
         counts = (f"{verdicts[verdict]} of {len(some)}" for verdict in ("helps", "hurts"))
         mean = fmean(gains)
-        rows.append((-mean, (f"`{name}`", f"{mean:+.1f}", ends, *counts, twins)))
-    head = ("method", "mean gain", "lowest to highest", "helps in", "hurts in", "twins")
+        on_new = [gain for result, _, _ in some if (gain := _gain_on("unseen", result)) is not None]
+        rows.append((-mean, (f"`{name}`", f"{mean:+.1f}", ends, f"{fmean(on_new):+.1f}" if on_new else "-", *counts, twins)))
+    head = ("method", "mean gain", "lowest to highest", "on new names", "helps in", "hurts in", "twins")
     return table(head, [row for _, row in sorted(rows)])
 
 
-def _twin_gains(papers: Path) -> Iterator[tuple[str, tuple[str, Difference]]]:
+def _twin_gains(papers: Path) -> Iterator[tuple[str, tuple[ArmResult, str, Difference]]]:
     """The gains in the twins over gold alone for as many steps, by method; labels of teachers are left out."""
     for plan in sorted(papers.glob("*/*.small.toml")):
         methods = {m.get("label", m["name"]): m for m in tomllib.loads(plan.read_text("utf-8"))["methods"]}
@@ -161,7 +162,7 @@ def _twin_gains(papers: Path) -> Iterator[tuple[str, tuple[str, Difference]]]:
             for result in arms:
                 method, difference = methods.get(result.method, {}), result.difference
                 if difference and difference.seeds >= _SEEDS and _new(result) >= _FEW and "labels" not in method:
-                    yield method["name"], (twin, difference)
+                    yield method["name"], (result, twin, difference)
 
 
 def _part(values: Sequence[dict[str, Any]]) -> str:
@@ -191,6 +192,15 @@ def _part(values: Sequence[dict[str, Any]]) -> str:
 def _new(result: ArmResult) -> float:
     """The number of new sentences for each gold one."""
     return fmean(record.new / record.size for record in result.records)
+
+
+def _gain_on(novelty: str, result: ArmResult) -> float | None:
+    """The gain in F1 on mentions whose words the training sentences have (``"seen"``), or on others (``"unseen"``)."""
+    runs = {(record.subset_seed, record.seed): record.test.by_novelty for record in result.records}
+    pairs = [(runs[base.subset_seed, base.seed], base.test.by_novelty) for base in result.baseline]
+    if not all(novelty in counts for pair in pairs for counts in pair):  # the first records have none
+        return None
+    return 100 * fmean(run[novelty].f1 - base[novelty].f1 for run, base in pairs)
 
 
 def _gain(result: ArmResult, difference: Difference) -> str:
@@ -249,16 +259,20 @@ def _overall(results: Mapping[Setting, Sequence[ArmResult]]) -> Iterator[str]:
             made = " to ".join(dict.fromkeys(f"{end:.2g}" for end in (min(new), max(new))))
             made += ", too few" * (fmean(new) < _FEW)
             others = _mean([gain for text, gain in own.items() if text not in _BIOMEDICAL])
+            on_new = _grouped((text, gain) for text, r, _ in group if (gain := _gain_on("unseen", r)) is not None)
+            names = _mean([fmean(some) for some in on_new.values()])
             less = "-" if method == "mr" else _mean([mr[text] - gain for text, gain in own.items() if text in mr])
             verdicts = Counter(difference.verdict for *_, difference in group)
             counts = (f"{verdicts[verdict]} of {len(group)}" for verdict in ("helps", "hurts"))
-            row = (tagger, f"`{method}`", made, _mean([*own.values()]), len(own), others, less, *counts)
+            row = (tagger, f"`{method}`", made, _mean([*own.values()]), len(own), others, names, less, *counts)
             rows.append((tagger, -fmean(own.values()), row))
     if rows:
         yield "All corpora together, with several seeds. The intervals treat the corpora as a sample, in which"
-        yield "GENIA, the text of two of them, counts once.\n"
+        yield "GENIA, the text of two of them, counts once. *On new names*: gain in F1 on mentions whose words no gold"
+        yield "sentence has with their label.\n"
         head = ("tagger", "method", "new for each gold", "mean gain", "corpora", "without biomedical text")
-        yield table((*head, "`mr` minus it", "helps in", "hurts in"), [row for *_, row in sorted(rows)])
+        rest = ("on new names", "`mr` minus it", "helps in", "hurts in")
+        yield table((*head, *rest), [row for *_, row in sorted(rows)])
         found = Counter(difference.verdict for *_, difference in measured)
         chance = f"about {0.05 * len(measured):.0f} would by chance, if no method made any difference"
         yield f"Of {len(measured)} comparisons by corpus {found['helps']} help and {found['hurts']} hurt; {chance}."

@@ -68,7 +68,8 @@ def test_splits_are_digests_without_text() -> None:
 
 def scores(correct: int) -> Scores:
     sentences = tuple(MatchCounts(int(i < correct), 1, 1) for i in range(100))
-    return Scores({"X": MatchCounts(correct, 100, 100)}, {}, {}, {}, sentences)
+    by_novelty = {"seen": MatchCounts(10, 10, 10), "unseen": MatchCounts(correct - 10, 90, 90)}
+    return Scores({"X": MatchCounts(correct, 100, 100)}, {}, {}, {}, sentences, by_novelty=by_novelty)
 
 
 def test_the_page_says_which_part_is_run_and_gives_gains_with_intervals(pages: ModuleType, tmp_path: Path) -> None:
@@ -128,11 +129,11 @@ def test_the_page_has_the_mean_gains_over_corpora(pages: ModuleType, tmp_path: P
     _, together = pages.atlas_table(runs).split("All corpora together")
     first, second = re.findall(r"(?m)^\| linear \|.*$", together)
     interval = r"\(\S+ to \S+\)"
-    others = rf"\+15.0 {interval}"
+    others = rf"\+15.0 {interval} \| \+20.4 {interval}"
     assert re.fullmatch(
         rf"\| linear \| `mr` \| 2 \| \+18.3 {interval} \| 3 \| {others} \| - \| 4 of 4 \| 0 of 4 \|", first
     )
-    less = rf"-15.0 {interval} \| 2 \| -15.0 {interval} \| \+30.0 {interval}"
+    less = rf"-15.0 {interval} \| 2 \| -15.0 {interval} \| -16.7 {interval} \| \+30.0 {interval}"
     assert re.fullmatch(rf"\| linear \| `lwtr` \| 2 \| {less} \| 0 of 2 \| 2 of 2 \|", second)
     assert "Of 6 comparisons by corpus 4 help and 2 hurt; about 0 would by chance" in together
     assert pages.verdicts_of_atlas(runs) == {"mr": ("mr", [4, 4, 0]), "lwtr": ("lwtr", [0, 2, 2])}
@@ -164,7 +165,7 @@ def test_the_twins_are_counted_by_method(pages: ModuleType, tmp_path: Path) -> N
     runs = tmp_path / "paper" / "table-1.small" / "runs.jsonl"
     runs.write_text("".join(json.dumps(record.to_dict()) + "\n" for record in records))
     [*_, row] = pages.twins_table(tmp_path).splitlines()
-    assert row == "| `mr` | +5.0 | -10.0 to +20.0 | 1 of 2 | 1 of 2 | `paper/table-1` |"
+    assert row == "| `mr` | +5.0 | -10.0 to +20.0 | +5.6 | 1 of 2 | 1 of 2 | `paper/table-1` |"
 
 
 @needs_data
