@@ -65,7 +65,6 @@ BASE_FORMATS = {
     "w2ner",
     "bartner",
     "bartner-nested",
-    "chat",
     "i2b2",
     "webanno",
     "inline",
