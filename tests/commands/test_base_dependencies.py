@@ -65,6 +65,7 @@ BASE_FORMATS = {
     "w2ner",
     "bartner",
     "bartner-nested",
+    "chat",
     "i2b2",
     "webanno",
     "inline",

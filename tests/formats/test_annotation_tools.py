@@ -21,7 +21,7 @@ from entaug.core.edits import Edit
 from entaug.core.mentions import Mention
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
 from entaug.formats.base import ENTITY_FIELDS, NO_MENTION, ReadReport
-from entaug.formats.files import FORMATS, find_format, open_file, target
+from entaug.formats.files import FORMATS, find_format, open_file
 from entaug.formats.label_studio import TASK
 from helpers.strategies import TEXT, WORDS, sentences
 
@@ -148,37 +148,6 @@ def test_doccano_without_tokens(tmp_path: Path) -> None:
     other = put(tmp_path, "b.jsonl", {"text": "a b", "label": [[0, 1, "X"]], "tokens": ["a", "c"]})
     assert entaug.read(other)[0].fields == {"tokens": ["a", "c"]}
     assert find_format("doccano").lost(entaug.read(other)[0], find_format("doccano").dialect()) == ["field 'tokens'"]
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("chat", {"tokens": False}),
-        ("doccano", {"tokens": False}),
-        ("label-studio", {"tokens": False}),
-        ("inline", {"words": "rules"}),
-        ("spacy-json", {"form": "tuples", "words": False}),
-    ],
-)
-def test_tokens_that_are_read_back_as_others_are_a_named_loss(
-    tmp_path: Path, name: str, options: dict[str, Any]
-) -> None:
-    source, path = tmp_path / "a.jsonl", tmp_path / "b.json"
-    told = "tokens that are not spaCy's for 'en'"
-    entaug.write([Sentence(["Bo", "ran"]), Sentence(["Ada", "can't"], [Mention("PER", [(0, 1)])])], source)
-    file = target(path, name, **options)
-    wanted = [[], [told]]
-    assert [file.lost(s) for s in entaug.read(source)] == wanted
-    for sentence, lost in zip(entaug.read(source), wanted, strict=True):
-        file.write([sentence])
-        assert (next(iter(file.sentences())).tokens == sentence.tokens) == (not lost)
-        assert name == "inline" or next(iter(file.sentences())).tokens == file.as_stored(sentence).tokens
-    with pytest.raises(LossError, match=rf"a\.jsonl:2: .* cannot store {told} \(once\)") as error:
-        entaug.convert(source, tmp_path / "c.json", to_format=name, write_options=options)
-    assert ("`write_options={'tokens': True}` to keep the tokens" in str(error.value)) == ("tokens" in options)
-    if "tokens" in options:
-        entaug.convert(source, tmp_path / "c.json", to_format=name, write_options={"tokens": True})
-        assert [s.tokens for s in entaug.read(tmp_path / "c.json")] == [("Bo", "ran"), ("Ada", "can't")]
 
 
 def test_texts_are_cut_into_sentences(tmp_path: Path) -> None:

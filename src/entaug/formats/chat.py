@@ -37,7 +37,7 @@ from entaug.formats.records import (
     to_json,
     write_objects,
 )
-from entaug.formats.text import CharMention, Document, SegmentationOptions, lost_tokens, retokenized
+from entaug.formats.text import CharMention, Document, SegmentationOptions
 from entaug.formats.text_records import char_mention, char_spans, cut_record, layout_text, token_spans
 from entaug.formats.token_records import pop_id
 
@@ -145,15 +145,11 @@ class Chat(BufferedFormat):
         return read_given(path, parse, reading)
 
     def check(self, sentence: Sentence, dialect: ChatDialect) -> None:
-        self.check_contiguous(sentence)
+        super().check(sentence, dialect)
         layout_text(sentence)
 
-    def as_stored(self, sentence: Sentence, dialect: ChatDialect) -> Sentence:
-        return sentence if dialect.tokens else retokenized(sentence, dialect)
-
     def lost(self, sentence: Sentence, dialect: ChatDialect) -> list[str]:
-        lost = lost_tokens(sentence, self.as_stored(sentence, dialect), dialect)
-        lost += [f"column {name!r}" for name in sentence.columns]
+        lost = [f"column {name!r}" for name in sentence.columns]
         lost += ["id"] * (sentence.id is not None and not dialect.with_ids)
         lost += [f"field {name!r}" for name in sentence.fields if name not in (BEFORE, ENTITY_FIELDS)]
         lost += ["fields of mentions"] * any(sentence.fields.get(ENTITY_FIELDS) or ())

@@ -21,7 +21,7 @@ from entaug.core.data import Sentence
 from entaug.errors import InputError
 from entaug.formats.base import ReadReport
 from entaug.formats.records import peek_records, to_json
-from entaug.formats.text import Document, counter, lost_tokens, retokenized
+from entaug.formats.text import Document, counter
 from entaug.formats.text_records import (
     TextLines,
     TextOptions,
@@ -141,9 +141,6 @@ class Doccano(TextLines):
         add_other_fields(sentence, record, _OF_SOURCE)
         return to_json(record, sentence.key).decode() + "\n"
 
-    def as_stored(self, sentence: Sentence, dialect: DoccanoDialect) -> Sentence:
-        return sentence if dialect.tokens else retokenized(sentence, dialect)
-
     def lost(self, sentence: Sentence, dialect: DoccanoDialect) -> list[str]:
         # Columns, fields whose names are in use, and, if labels are lists, all fields of mentions.
         names = {name for fields in entity_fields(sentence) for name in fields}
@@ -151,8 +148,7 @@ class Doccano(TextLines):
             names.intersection_update(_OF_MENTION)
         lost = super().lost(sentence, dialect) + sorted(f"field {name!r} of mentions" for name in names)
         taken = {dialect.text, dialect.field, *(("tokens",) if dialect.tokens else ())}
-        lost += [f"field {name!r}" for name in sentence.fields if name in taken]
-        return lost + lost_tokens(sentence, self.as_stored(sentence, dialect), dialect)
+        return lost + [f"field {name!r}" for name in sentence.fields if name in taken]
 
 
 def _field_of(record: Mapping[str, Any]) -> str | None:

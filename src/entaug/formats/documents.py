@@ -19,18 +19,10 @@ from entaug.core.spacing import stripped
 from entaug.errors import InputError, LossError
 from entaug.files.folders import holds_document, holds_only, is_safe_name, natural_sort_key, unused_name, walk_files
 from entaug.files.streams import check_characters, is_kind, read_line_chunks
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport, character_name
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, NOT_OF_SPACY, ReadReport, character_name
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import read_records
-from entaug.formats.text import (
-    CHAR_RANGES,
-    DOCUMENT,
-    Document,
-    SegmentationOptions,
-    join_sentences,
-    lost_tokens,
-    retokenized,
-)
+from entaug.formats.text import CHAR_RANGES, DOCUMENT, Document, SegmentationOptions, join_sentences, retokenized
 from entaug.formats.text_records import cut_record, layout_text
 from entaug.formats.token_records import entity_fields
 
@@ -81,7 +73,9 @@ class StandoffFormat(BufferedFormat):
         """The sentence, if the format has no tokens, tokenised again and split at the boundaries of mentions."""
         if self.has_tokens:
             return super().as_stored(sentence, dialect)
-        return retokenized(sentence, dialect, self.to_document(sentence))
+        text = self.to_document(sentence)
+        read = retokenized(Document(text.text, [m._replace(fields={}) for m in text.mentions if m.spans]), dialect)
+        return sentence if read is None else read.with_(id=sentence.id).with_fields(sentence.fields)
 
     def check(self, sentence: Sentence, dialect: Any) -> None:
         """Check characters and labels; and without tokens, that mentions differ by more than white space."""
@@ -126,7 +120,8 @@ class StandoffFormat(BufferedFormat):
         others = {n for n, value in fields if n != CHAR_RANGES and not self.writes_field(n, value, dialect)}
         lost += [f"field {name!r} of mentions" for name in sorted(others)]
         lost += ["id"] * (sentence.id is not None and DOCUMENT not in sentence.fields and not self.writes_id(sentence))
-        return lost if self.has_tokens else lost + lost_tokens(sentence, self.as_stored(sentence, dialect), dialect)
+        is_retokenised = not self.has_tokens and self.as_stored(sentence, dialect).tokens != sentence.tokens
+        return lost + [NOT_OF_SPACY.format(dialect.language)] * is_retokenised
 
 
 class DocumentFormat(StandoffFormat):

@@ -165,8 +165,6 @@ class FileJob:
             if NOT_OF_SPACY.format("en") in rejected:
                 language = "`write_options={'language': 'hr'}`"
                 remedy = f"if the text is not English, name its language, as in {language}; else {remedy}"
-            if "tokens" in needed and getattr(target_file.dialect, "tokens", None) is False:
-                remedy = f"pass `write_options={{'tokens': True}}` to keep the tokens; {remedy}"
             message = f"{target_file.format.title} cannot store {shown}{more}"
             raise LossError(message, path=str(self.input), line=(lines or {}).get(rejected[0]), remedy=remedy)
         return [note] if note else []

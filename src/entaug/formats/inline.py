@@ -42,9 +42,7 @@ from entaug.formats.text import (
     CharMention,
     Document,
     SegmentationOptions,
-    lost_tokens,
     place_tokens,
-    retokenized,
     split_document,
 )
 from entaug.formats.text_records import char_spans
@@ -169,8 +167,6 @@ class Inline(BufferedFormat):
         lost += ["id"] * (sentence.id is not None and not dialect.ids)
         if sentence.spaces is not None and _text(sentence, dialect)[0] != sentence.text:
             lost.append("text")
-        if dialect.words == "rules":
-            lost += lost_tokens(sentence, retokenized(sentence, dialect), dialect)
         attributes = [(name, value) for fields in entity_fields(sentence) for name, value in fields.items()]
         are_kept = all(_NAME.fullmatch(n) and type(v) is str and n != dialect.attribute for n, v in attributes)
         return lost + ["fields of mentions"] * (bool(attributes) and not are_kept)

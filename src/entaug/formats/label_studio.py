@@ -36,9 +36,7 @@ from entaug.formats.text import (
     counter,
     join_sentences,
     locate_quotes,
-    lost_tokens,
     named_documents,
-    retokenized,
     split_document,
 )
 from entaug.formats.text_records import char_mention, cut_record, decide_offsets, layout_text, numeric_id, token_spans
@@ -164,7 +162,7 @@ class LabelStudio(BufferedFormat):
         return _text(dict(data), regions, pop_id(dict(task)), kept, dialect, reading)
 
     def check(self, sentence: Sentence, dialect: LabelStudioDialect) -> None:
-        self.check_contiguous(sentence)
+        super().check(sentence, dialect)
         layout_text(sentence)
 
     def write(self, sentences: Iterable[Sentence], path: Path, dialect: LabelStudioDialect) -> None:
@@ -174,14 +172,10 @@ class LabelStudio(BufferedFormat):
 
         write_array(path, records())
 
-    def as_stored(self, sentence: Sentence, dialect: LabelStudioDialect) -> Sentence:
-        return sentence if dialect.tokens else retokenized(sentence, dialect)
-
     def lost(self, sentence: Sentence, dialect: LabelStudioDialect) -> list[str]:
         taken = {dialect.text_key or "text", *(("tokens",) if dialect.tokens else ())}
         lost = super().lost(sentence, dialect)
-        lost += [f"field {name!r}" for name in sentence.fields if name in taken]
-        return lost + lost_tokens(sentence, self.as_stored(sentence, dialect), dialect)
+        return lost + [f"field {name!r}" for name in sentence.fields if name in taken]
 
 
 # ----------------------------------------------------------------------------------------------------- parts of a task

@@ -43,7 +43,6 @@ from entaug.formats.text import (
     in_characters,
     join_sentences,
     locate_tokens,
-    lost_tokens,
     split_document,
 )
 from entaug.formats.text_records import TextOptions, decide_offsets, parse_mention
@@ -161,7 +160,6 @@ class SpacyJson(SpacyFormat):
             lost += ["columns"] * bool(sentence.columns) + ["ids"] * (sentence.id is not None)
             others = sentence.fields.keys() - _ANNOTATIONS - {"entaug", BEFORE, DOCUMENT, ENTITY_FIELDS}
             lost += ["provenance"] * (sentence.provenance is not None) + ["fields"] * bool(others)
-            lost += lost_tokens(sentence, self.as_stored(sentence, dialect), dialect)
         return lost + [f"field {name!r} of mentions" for name in sorted(of_mentions)]
 
 

@@ -28,7 +28,7 @@ from entaug.core.mentions import Mention, Span
 from entaug.core.spacing import infer_spaces, is_unspaced_script, is_word_character, stripped
 from entaug.errors import InputError, LossError, MissingExtraError, ParameterError
 from entaug.files.folders import unused_name
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, NOT_OF_SPACY, Dialect, ReadReport, before_of
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, Dialect, ReadReport, before_of
 from entaug.formats.token_records import entity_fields
 
 DOCUMENT = "_document"
@@ -469,19 +469,10 @@ def split_document(document: Document, options: SegmentationOptions, reading: Re
     return sentences
 
 
-def retokenized(sentence: Sentence, options: SegmentationOptions, document: Document | None = None) -> Sentence:
-    """A sentence with the tokens that its text is read back with, split at the boundaries of mentions."""
-    text = join_sentences([sentence]) if document is None else document
-    placed = ((mention.label, stripped(text.text, mention.spans)) for mention in text.mentions)
-    mentions = [CharMention(label, spans) for label, spans in placed if spans]
-    whole = Document(text.text, mentions, sentence_starts=(0,))
-    read = next(iter(split_document(whole, replace(options, misaligned="cut"), ReadReport(repair=True))), None)
-    return sentence if read is None else read.with_(id=sentence.id).with_fields(sentence.fields)
-
-
-def lost_tokens(sentence: Sentence, stored: Sentence, options: SegmentationOptions) -> list[str]:
-    """The name of tokens that are lost, where a sentence is read back with others."""
-    return [NOT_OF_SPACY.format(options.language)] * (stored.tokens != sentence.tokens)
+def retokenized(document: Document, options: SegmentationOptions) -> Sentence | None:
+    """Return a document as one sentence of the tokens that a format without tokens reads; None without a token."""
+    whole = document._replace(tokens=None, sentence_starts=(0,))
+    return next(iter(split_document(whole, replace(options, misaligned="cut"), ReadReport(repair=True))), None)
 
 
 # ------------------------------------------------------------------------------------------------ tokens and sentences
