@@ -14,13 +14,11 @@ import pytest
 
 import entaug
 from entaug.backends.fakes import FakeMaskedLM
-from entaug.backends.language_check import LoadedModel
 from entaug.commands.main import main
-from entaug.commands.report import write_report
 from entaug.core.alignment import detokenize
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
-from entaug.errors import InputError, MissingModelError, ParameterError, UnknownNameError
+from entaug.errors import MissingModelError, ParameterError, UnknownNameError
 from entaug.formats.augmented import AugmentedCorpus, AugmentedPair
 from entaug.metrics.measures import MAX_SENTENCES, NEAR_DUPLICATE, context
 from entaug.metrics.quality import MEASURES, Quality, measure_corpus, measure_quality, quality_markdown, quality_table
@@ -308,24 +306,6 @@ def test_nothing_one_sentence_no_mentions_and_no_source_have_notes_where_they_ha
         for name in BY_SENTENCE:
             assert name not in found.by_sentence or len(found.by_sentence[name]) == found.sentences
     assert set(BY_SENTENCE) <= set(both.by_sentence)
-
-
-def test_a_note_on_a_model_of_another_language_names_where_another_one_is_given(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def refuse(text: object, models: list[LoadedModel]) -> None:
-        raise InputError("serves English", remedy=f"name another with {models[0].option}")
-
-    monkeypatch.setattr("entaug.metrics.quality.resolve", lambda kind, model: model)
-    monkeypatch.setattr("entaug.metrics.quality.check_languages", refuse)
-    assert "name another with `causal_lm=NAME`" in measure_quality(PAIRS, GOLD).notes[0]
-    corpus = AugmentedCorpus(gold=GOLD, methods={"sis": PAIRS})
-    monkeypatch.setattr("entaug.commands.report.read_augmented", lambda *_, **__: corpus)
-    monkeypatch.setattr("entaug.commands.report.classify_inputs", lambda paths: ([], [*map(str, paths)], []))
-    monkeypatch.setattr("entaug.commands.report.render_html_report", lambda *_, **__: "")
-    monkeypatch.setattr("entaug.commands.report.write_text", lambda *_, **__: None)
-    [told, *_] = (note for note in write_report("a.jsonl", "a.html").notes if "perplexity" in note)
-    assert "name another with `causal_lm` of entaug quality" in told, "the report has no option for it"
 
 
 def test_a_missing_model_is_an_error_where_it_was_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def write_report(
         corpus = read_augmented(augmented, gold, **options)
     if any(corpus.methods.values()):
         without: dict[str, Any] = {} if models else {"causal_lm": None, "encoder": None}
-        qualities = measure_corpus(corpus, progress=progress, option="`{}` of entaug quality", **without)
+        qualities = measure_corpus(corpus, progress=progress, **without)
     if is_page:
         names = [Path(path).stem for path in augmented]
         title = title or ("Augmented sentences" + (f": {', '.join(names)}" if 0 < len(names) < 4 else ""))

@@ -278,18 +278,13 @@ def measure_quality(
 
 
 def measure_corpus(
-    corpus: AugmentedCorpus,
-    *,
-    measures: Sequence[str] | None = None,
-    progress: Progress = no_progress,
-    option: str = "`{}=NAME`",
-    **models: Any,
+    corpus: AugmentedCorpus, *, measures: Sequence[str] | None = None, progress: Progress = no_progress, **models: Any
 ) -> list[Quality]:
-    """Measure the gold sentences and each method of a corpus, see `measure_quality`; `option` names another model."""
+    """Measure the gold sentences and each method of a corpus; see `measure_quality`."""
     groups = [_Group(name, pairs, corpus.gold) for name, pairs in corpus.methods.items()]
     if corpus.gold:
         groups.insert(0, _Group(GOLD, [AugmentedPair(sentence) for sentence in corpus.gold], []))
-    return _measure(groups, measures, progress, models, corpus.notes, option)
+    return _measure(groups, measures, progress, models, corpus.notes)
 
 
 class _Group(NamedTuple):
@@ -306,13 +301,12 @@ def _measure(
     progress: Progress,
     models: Mapping[str, Any],
     notes: Iterable[str] = (),
-    option: str = "`{}=NAME`",
 ) -> list[Quality]:
     """Measure each group; notes on all are those of the first. A text that several groups share is scored once."""
     text = next((group.gold for group in groups if group.gold), None)
     if text is None:
         text = [pair.augmented for group in groups for pair in group.pairs]
-    chosen, scores, left_out = _prepare(measures, text, progress, models, option)
+    chosen, scores, left_out = _prepare(measures, text, progress, models)
     notes = [*notes, *left_out]
     accepted = [[pair for pair in group.pairs if not pair.rejection] for group in groups]
     # All texts are scored first, so that there is one progress with one total.
@@ -336,11 +330,7 @@ def _measure(
 
 
 def _prepare(
-    measures: Sequence[str] | None,
-    text: Sequence[Sentence],
-    progress: Progress,
-    models: Mapping[str, Any],
-    option: str,
+    measures: Sequence[str] | None, text: Sequence[Sentence], progress: Progress, models: Mapping[str, Any]
 ) -> tuple[list[str], ModelScores, list[str]]:
     """The measures to compute, the models for them, and notes on measures left out."""
     chosen = list(dict.fromkeys(MEASURES.usable() if measures is None else map(MEASURES.canonical, measures)))
@@ -350,7 +340,7 @@ def _prepare(
         if concerned and model is not None:
             try:
                 backend = resolve(kind, model)
-                loaded = LoadedModel(kind, model, backend, option.format(kind))
+                loaded = LoadedModel(kind, model, backend, f"`{kind}=NAME` (entaug quality)")  # also of a report
                 for _ in check_languages(text, [loaded]):
                     pass
                 setattr(scores, kind, backend)
