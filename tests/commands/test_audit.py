@@ -10,11 +10,14 @@ import orjson
 import pytest
 
 import entaug
-from entaug import Mention
-from entaug.commands.audit import AuditSummary, CorrectionSummary
+from entaug import Mention, Sentence
+from entaug.commands.audit import AuditSummary, CorrectionSummary, _line
 from entaug.commands.main import main
+from entaug.core.changes import Change
 from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.formats.base import ENTITY_FIELDS
+from entaug.metrics.consistency import Finding
+from entaug.teacher.corrections import log_lines
 from helpers.fakes import FakeTagger
 from helpers.sentences import sentence
 
@@ -221,3 +224,11 @@ def test_the_command(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["corrections"] == {"type": 1, "missing": 1}
     assert main(["audit", new, "-o", out, "--teacher", "none", "--force"]) == 0
     assert "0 suspicious labels in 0 of 8 sentences with 8 mentions" in capsys.readouterr().err
+
+
+def test_chinese_is_printed_as_it_is_written() -> None:
+    corpus = [Sentence(list("我住在北京。"), [Mention("LOC", [(3, 4)])])]
+    finding = Finding(0, corpus[0].mentions[0], Mention("LOC", [(3, 5)]), 0.5, 0.9, "why")
+    assert _line(corpus[0], finding).split(": ", 1)[1] == "我住在[北]LOC京。 -> [北京]LOC; why"
+    [told] = map(orjson.loads, log_lines(1, corpus[0], [Change(finding.given, finding.suggested)]))
+    assert (told["text"], told["new"]["text"]) == ("我住在北京。", "北京")

@@ -217,6 +217,11 @@ def test_any_option_of_a_format(tmp_path: Path, capsys: pytest.CaptureFixture[st
     capsys.readouterr()
     assert "unknown option of the " in fails(capsys, 2, *arguments, "--force", "--to-layout", "colour=red")
     assert "is not of the form NAME=VALUE" in fails(capsys, 2, *arguments, "--force", "--layout", "colour")
+    for typed in ("--text-language=de", "--split-sentences=none"):  # which the format has not, by whatever name
+        told = f"unknown option of the conll format: {typed.partition('=')[0]}; "
+        assert told in fails(capsys, 2, *arguments, "--force", typed)
+    assert "format: --to-separator; " in fails(capsys, 2, *arguments, "--force", "--to-separator=,")
+    assert "format: 'language'; " in fails(capsys, 2, *arguments, "--force", "--layout", "language=de")
 
 
 def test_gzip_out_equals_plain_out(tmp_path: Path) -> None:

@@ -77,6 +77,11 @@ def test_the_least_sure_first_and_no_two_alike(train: Path) -> None:
     assert {s.id for s in everything[:3]} == {"t:1", "t:2", "t:5"}
 
 
+def test_two_characters_of_chinese_count_as_one_token() -> None:
+    texts = [PseudoLabelled(Sentence(list(text)), 0.5) for text in ("北京。", "你好吗。", "我住在北京。")]
+    assert [one.sentence.tokens[0] for one, _ in most_informative(texts, 3, strategy="random")[0]] == ["我"]
+
+
 def test_strategies(train: Path) -> None:
     for strategy in ("entropy", "margin"):
         assert suggested(train, number=1, strategy=strategy)[0].id in ("t:1", "t:2")

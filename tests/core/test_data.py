@@ -304,3 +304,10 @@ def test_a_dictionary_that_is_no_sentence_is_refused() -> None:
     for data in ({}, {"tokens": ["a"], "labels": []}, {"tokens": ["a"], "mentions": [{"label": "X"}]}):
         with pytest.raises(InputError):
             Sentence.from_dict(data)
+
+
+def test_characters_of_chinese_are_printed_as_they_are_written() -> None:
+    sentence = Sentence([*"我住在北京", "Hilton", "。"], [Mention("LOC", [(3, 5)])])
+    assert str(sentence) == "我住在[北京]LOC Hilton。"
+    words = Sentence(["我", "住在", "北京"], [Mention("LOC", [(2, 3)])])
+    assert str(words) == "我 住在 [北京]LOC", "spaces tell where the words of the corpus are"

@@ -172,6 +172,21 @@ def test_where_ends_may_be_last_tokens_this_is_said(tmp_path: Path) -> None:
     assert (sentence.mentions, notes) == (MENTIONS[:1], [])
 
 
+def test_ends_of_mentions_with_gaps_show_whether_they_are_last_tokens(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    long, short = ([Sentence(TOKENS, [Mention("X", [(0, end), (3, 5)])])] for end in (2, 1))
+    entaug.write(short, path, ends="inclusive", entity_field="mentions")
+    assert read(path) == (short, [])
+    entaug.write(long, path, ends="inclusive", entity_field="mentions")
+    assert ["`ends='inclusive'`" in note for note in read(path)[1]] == [True]
+    assert read(path, ends="inclusive") == (long, [])
+    # In the fields of entaug's own JSON lines ends are exclusive, unless it is said.
+    entaug.write(short, path, ends="inclusive")
+    with pytest.raises(InputError, match=r"span \(0, 0\) .* or pass `ends='inclusive'` if"):
+        read(path)
+    assert read(path, ends="inclusive") == (short, [])
+
+
 def test_integers_in_tables_are_not_passed_over_either(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import tempfile
+import warnings
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,9 @@ def test_labels_are_dropped(tmp_path: Path) -> None:
     assert not text[0].mentions
     entaug.write([Sentence(["Bo", "left"], [Mention("PER", [(0, 1)])])], tmp_path / "b.json", format="label-studio")
     assert words(read_unlabelled([tmp_path / "b.json"], GOLD)) == ["Bo left"]
+    with warnings.catch_warnings(action="error"):  # nothing is said of labels in a second column, or how to read them
+        rows = "Oslos\tB-ORG\tB-LOC\nRåd\tI-ORG\tO\nkom\tO\tO\n\n"
+        assert words(read_text(tmp_path, rows, "c.conll")) == ["Oslos Råd kom"]
 
 
 def test_json_lines_with_text_or_tokens(tmp_path: Path) -> None:

@@ -338,6 +338,7 @@ def test_tokens_are_those_of_the_corpus() -> None:
     assert only_list(treebank, ["Paris (Texas)"], "X") == {"Paris -LRB- Texas -RRB-"}
     characters = [sentence("他 在 罗 马 。", ("X", 2, 4)), sentence("她 去 东 京 A 1 。", ("X", 2, 4))]
     assert only_list(characters, ["北京", "T3航站楼"], "X") == {"北 京", "T3 航 站 楼"}
+    assert only_list(characters, ["《红楼梦》", "𠮷野家·B"], "X") == {"《 红 楼 梦 》", "𠮷 野 家 · B"}
 
 
 def test_full_stops_of_abbreviations_are_those_of_the_corpus() -> None:

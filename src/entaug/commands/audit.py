@@ -18,6 +18,7 @@ from entaug.config.params import PositiveInt, Probability, check_arguments
 from entaug.core.changes import Change
 from entaug.core.data import Sentence
 from entaug.core.progress import Progress, no_progress
+from entaug.core.spacing import joined
 from entaug.errors import InputError, ParameterError
 from entaug.files.review import Correction, read_review
 from entaug.formats.base import ReadReport
@@ -224,7 +225,7 @@ def _line(sentence: Sentence, finding: Finding) -> str:
     shown = f"{'... ' if start else ''}{part}{' ...' if end < len(sentence) else ''}"
     suggestion = "no mention"
     if new is not None:
-        words = " ".join(sentence.mention_tokens(new))
+        words = joined(sentence.mention_tokens(new))
         suggestion = new.label if finding.kind == "type" else f"[{words}]{new.label}"
     return f"{finding.score:.2f} {finding.kind}: {shown} -> {suggestion}; {finding.reason}"
 

@@ -22,7 +22,7 @@ from entaug.backends.compute import ComputeSettings, use_compute_settings
 from entaug.commands.command import Command, given_parameters
 from entaug.commands.output import print_warnings, set_parser, with_options
 from entaug.config.registry import Registry, extra_of
-from entaug.errors import EntaugError, LossError, OutputError
+from entaug.errors import EntaugError, LossError, OutputError, UnknownNameError
 
 _NAME = re.compile(r'"""``entaug ([\w-]+)``: (.+?)\.?"""')
 
@@ -94,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = _parse(argv)
         computing = use_compute_settings(**given_parameters(args, ComputeSettings))
         with computing, use_request_settings(**given_parameters(args, RequestSettings)), print_warnings():
-            code: int = args.run(args)
+            code = _run(args)
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001 - what an interruption becomes in a library is not known
         if not (interruption.received or isinstance(error, KeyboardInterrupt)):
@@ -102,6 +102,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         is_resumable = bool(argv) and argv[0] in COMMANDS and COMMANDS[argv[0]].is_resumable
         sys.stderr.write(f"entaug: interrupted{'; run the same command again to resume' if is_resumable else ''}\n")
         return _INTERRUPTED
+    return code
+
+
+def _run(args: argparse.Namespace) -> int:
+    """Run a command; an error about an option that a format does not have names the one that was typed."""
+    try:
+        code: int = args.run(args)
+    except UnknownNameError as error:
+        from entaug.commands.options import READ_OPTIONS, WRITE_OPTIONS
+
+        for option, (_, name) in {**READ_OPTIONS, **WRITE_OPTIONS}.items():
+            if getattr(args, option, None) is not None and error.message.endswith(f" format: {name!r}"):
+                error.message = error.message.replace(repr(name), f"--{option.replace('_', '-')}")
+        raise
     return code
 
 

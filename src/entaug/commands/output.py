@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import re
 import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import Any
 
@@ -80,10 +80,11 @@ def _printed_json(value: Any) -> str:
             return {with_options(message): number for message, number in messages.items()}
         return [with_options(message) for message in messages]
 
-    record = json.loads(json_text(value))
-    if isinstance(record, dict):
-        record |= {name: told(record[name]) for name in ("notes", "errors") if name in record}
-    return json_text(record, indent=True) + "\n"
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {one.name: getattr(value, one.name) for one in fields(value) if not one.name.startswith("_")}
+    if isinstance(value, Mapping):
+        value = {**value, **{name: told(value[name]) for name in ("notes", "errors") if name in value}}
+    return json_text(value, indent=True) + "\n"
 
 
 def print_note(note: str) -> None:

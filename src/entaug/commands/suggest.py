@@ -82,7 +82,7 @@ def suggest(
         strategy: ``"uncertainty"``: the lowest confidence; ``"entropy"``: the highest mean entropy of a word;
             ``"margin"``: a word with two tags that are nearly as likely; ``"random"``: any.
         max_similarity: the maximum similarity of two suggested sentences, see `entaug.metrics.near_duplicates`.
-        min_tokens: shorter sentences are left out.
+        min_tokens: shorter sentences are left out; two characters of Chinese or Japanese that are tokens count as one.
         teacher: the parameters of the teacher; None for an ensemble of three taggers.
         seed: the random seed.
         progress: the progress callback.

@@ -19,7 +19,7 @@ from typing import Any
 from entaug.core import tags as tag_schemes
 from entaug.core.edits import Edit, check_edits, edited_columns, edited_mentions, reordered_mention
 from entaug.core.mentions import Mention, Span, is_flat, sorted_mentions
-from entaug.core.spacing import edited_spaces, reordered_spaces
+from entaug.core.spacing import edited_spaces, infer_spaces, is_unspaced_script, reordered_spaces
 from entaug.errors import EditError, InputError
 
 
@@ -264,7 +264,10 @@ class Sentence:
             number = numbers.get(mention, "")
             before[start] += f"[{number} " if mention in crossing else "["
             after[end - 1] = f"]{mention.label}{number}" + after[end - 1]
-        return " ".join(map("".join, zip(before, self.tokens, after, strict=True)))
+        marked = list(map("".join, zip(before, self.tokens, after, strict=True)))
+        if not any(map(is_unspaced_script, self.tokens)):
+            return " ".join(marked)
+        return "".join(token + space for token, space in zip(marked, infer_spaces(self.tokens), strict=True))
 
     def _repr_html_(self) -> str:
         """Return the sentence for a notebook."""

@@ -111,6 +111,11 @@ def is_unspaced_script(text: str) -> bool:
     return _UNSPACED.match(text) is not None
 
 
+def by_character(token: str) -> list[str]:
+    """The characters of a script without spaces and its punctuation in a token, and what stands between them."""
+    return [part for part in re.split(f"({WIDE.pattern})", token) if part]
+
+
 def infer_spaces_of_characters(tokens: Sequence[str]) -> tuple[str, ...]:
     """Infer the white space after each token of a sentence whose tokens are characters of a script without spaces."""
     if max(map(len, tokens)) == 1:

@@ -15,6 +15,7 @@ from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
 from entaug.core.folds import content_key
 from entaug.core.progress import Progress, no_progress
+from entaug.core.spacing import joined
 from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.files.atomic import follow_link, open_output, output_error
 from entaug.files.checkpoints import partial_paths
@@ -180,7 +181,7 @@ def require_unseen(held_out: Iterable[Sentence], file: str | Path, gold: Iterabl
     """Check that no sentence of a file to test on is a training sentence."""
     keys = set(map(content_key, gold))
     if shared := [sentence for sentence in held_out if content_key(sentence) in keys]:
-        message = f"{len(shared):,} of its sentences are in {train} too, one is {' '.join(shared[0].tokens)[:60]!r}"
+        message = f"{len(shared):,} of its sentences are in {train} too, one is {joined(shared[0].tokens)[:60]!r}"
         raise InputError(message, path=str(file), remedy="remove them from one of the files")
 
 

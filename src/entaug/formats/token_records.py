@@ -154,11 +154,13 @@ def _ends(records: Sequence[Mapping[str, Any]], tokens: str, name: str) -> str:
     """Whether the ends of entities are their last tokens, as far as a mention shows it."""
     for record in records:
         for entity in as_list_of_objects(record.get(name)) or ():
-            start, end = entity[:2] if type(entity) is list else (entity.get("start"), entity.get("end"))
-            if start is not None and start == end:
-                return "inclusive"
-            if end == len(record.get(tokens) or ()) or (type(entity) is dict and "spans" in entity):
-                return "exclusive"
+            given = entity if type(entity) is dict else {"spans": [entity]}
+            spans = given.get("spans") or [[given.get("start"), given.get("end")]]
+            for start, end in (span[:2] for span in spans if type(span) is list and len(span) > 1):
+                if start is not None and start == end:
+                    return "inclusive"
+                if end == len(record.get(tokens) or ()):
+                    return "exclusive"
     return ""
 
 
@@ -209,7 +211,12 @@ def parse_record(record: Any, layout: RecordLayout, reading: ReadReport, *, is_o
     entities, tokens = record["entities"], record.get("tokens")
     if type(tokens) is not list:
         raise _no_tokens(record, "tokens")
-    mentions = [_parse_mention(entity) for entity in entities]
+    try:
+        mentions = [_parse_mention(entity) for entity in entities]
+    except InputError as error:
+        if _ends([record], "tokens", "entities") == "inclusive":
+            error.remedy = "correct it, or pass `ends='inclusive'` if the ends of all mentions are their last tokens"
+        raise
     id_ = record.get("id")
     if id_ is not None and type(id_) is not str:
         if type(id_) is not int:

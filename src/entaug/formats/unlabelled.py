@@ -240,6 +240,8 @@ def _length_without_spaces(sentences: Sequence[Sentence]) -> float:
 Tokenizer = Callable[[str], Sequence[str]]
 """Splits a text without line ends into tokens."""
 
+_OF_LABELS = ("mention ", "tag ", "tags ", "type ", "spans ")
+"""Beginnings of notes on labels, which no text is read with."""
 _TEXT_SUFFIXES = (".txt", ".text", ".md")
 _NO_TEXT = (".csv", ".html", ".htm", ".xml")
 _JSON_SUFFIXES = (".jsonl", ".json", ".ndjson")
@@ -351,7 +353,8 @@ class _Reader:
                 id=sentence.id or f"{escape_control_characters(path.name)}:{number}",
                 spaces=sentence.spaces,
             )
-        kept = {note: count for note, count in reading.notes.items() if note not in (NO_LABELS, NO_MENTION)}
+        of_labels = (NO_LABELS, NO_MENTION, *_OF_LABELS)
+        kept = {note: count for note, count in reading.notes.items() if not note.startswith(of_labels)}
         warn_of_notes(note_lines(kept), str(path))
 
     # ------------------------------------------------------------------------------------------------------ plain text

@@ -340,7 +340,7 @@ def _prepare(
         if concerned and model is not None:
             try:
                 backend = resolve(kind, model)
-                loaded = LoadedModel(kind, model, backend, f"`{kind}=NAME`")
+                loaded = LoadedModel(kind, model, backend, f"`{kind}=NAME` (entaug quality)")  # also of a report
                 for _ in check_languages(text, [loaded]):
                     pass
                 setattr(scores, kind, backend)

@@ -9,6 +9,7 @@ from typing import Any
 from entaug.core.changes import CORRECTED, Change, changed
 from entaug.core.data import Provenance, Sentence
 from entaug.core.mentions import Mention
+from entaug.core.spacing import joined
 from entaug.files.json_text import json_text
 from entaug.formats.base import with_mentions
 from entaug.teacher.label import RELATIONS
@@ -50,12 +51,12 @@ def described(sentence: Sentence, mention: Mention | None) -> dict[str, Any] | N
     if mention is None:
         return None
     spans = [list(span) for span in mention.spans]
-    return {"label": mention.label, "spans": spans, "text": " ".join(sentence.mention_tokens(mention))}
+    return {"label": mention.label, "spans": spans, "text": joined(sentence.mention_tokens(mention))}
 
 
 def log_lines(number: int, sentence: Sentence, changes: Sequence[Change]) -> Iterator[str]:
     """Yield a line of JSON for each change of the sentence with a number."""
-    place = {"sentence": number, "id": sentence.id, "text": " ".join(sentence.tokens)}
+    place = {"sentence": number, "id": sentence.id, "text": joined(sentence.tokens)}
     for change in changes:
         old, new = (described(sentence, mention) for mention in change)
         yield json_text({**place, "kind": change.kind, "old": old, "new": new}) + "\n"

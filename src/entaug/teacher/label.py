@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from entaug.backends.protocols import Tagger
 from entaug.core.data import Provenance, Sentence
 from entaug.core.mentions import Mention
+from entaug.core.spacing import is_unspaced_script
 from entaug.errors import InputError, ParameterError
 from entaug.metrics.near_duplicates import select_distinct
 
@@ -111,13 +112,18 @@ def most_informative(
     seed: int = 0,
 ) -> tuple[list[tuple[PseudoLabelled, float]], int]:
     """Select sentences to annotate, with their scores, and count those that were passed over as similar to others."""
-    candidates = [one for one in labelled if len(one.sentence) >= min_tokens]
+    candidates = [one for one in labelled if _num_words(one.sentence) >= min_tokens]
     scores = {id(one): _score(one, strategy) for one in candidates}
     ordered = sorted(ranked(candidates, "random", seed), key=lambda one: -scores[id(one)])
     chosen = select_distinct([one.sentence for one in ordered], number, max_similarity=max_similarity)
     looked_at = chosen[-1] + 1 if len(chosen) == number else len(ordered)
     passed = looked_at - len(chosen)
     return [(ordered[i], scores[id(ordered[i])]) for i in chosen], passed
+
+
+def _num_words(sentence: Sentence) -> int:
+    """The number of tokens, where two that are characters of a script without spaces count as one."""
+    return len(sentence) - sum(len(token) == 1 and is_unspaced_script(token) for token in sentence.tokens) // 2
 
 
 def _score(labelled: PseudoLabelled, strategy: Strategy) -> float:

@@ -18,6 +18,7 @@ from entaug.backends.resolve import check_name, is_alias
 from entaug.config.params import Probability, construct, parameters, parse_assignments
 from entaug.core.data import Provenance, Sentence
 from entaug.core.mentions import Mention
+from entaug.core.spacing import joined
 from entaug.errors import EntaugError, InputError, LossError, ParameterError
 from entaug.formats.corpus_file import CorpusFile
 from entaug.teacher.label import RELATIONS
@@ -271,7 +272,7 @@ class Relabeller(Component):
         """Ask the teacher about a sentence."""
         # It is asked about one sentence at a time: in a batch the sums of floating-point numbers, and with them the
         # last digits in the output, would depend on the other sentences.
-        name, problem = sentence.id or " ".join(sentence.tokens)[:60], ""
+        name, problem = sentence.id or joined(sentence.tokens)[:60], ""
         if unknown := [m.label for m in sentence.mentions if f"B-{m.label}" not in self._tags]:
             problem = f"the label {unknown[0]} of the sentence {name} is not among those of the training sentences"
         elif self._is_flat and not sentence.is_flat:

@@ -7,7 +7,6 @@ replaced; the shapes of mentions; training mentions as donors; and entries of li
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from entaug.core.alignment import CorpusTokenizer, align_spaces
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention, sorted_mentions
-from entaug.core.spacing import PRINTED_FORMS, is_unspaced_script, without_line_ends
+from entaug.core.spacing import PRINTED_FORMS, by_character, is_unspaced_script, without_line_ends
 from entaug.core.words import Letters, folded, takes_an
 from entaug.files.mention_lists import MentionList
 from entaug.methods.shared.text_vectors import TextVectors
@@ -876,9 +875,6 @@ _LIST_DRAWS = 5  # until an entry differs from the mention that it replaces
 # Articles that are not also the beginning of a name in other languages, such as IL-2, LA and El.
 _CLEAR_ARTICLES = frozenset(("the", "der", "die", "das", "den", "dem", "het", "les", "los", "las"))
 _BRACKETS = {PRINTED_FORMS[token]: token for token in PRINTED_FORMS if token.startswith("-")}
-_CHARACTERS = re.compile(
-    r"[\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\u3005-\u9fff\uf900-\ufaff]+"
-)
 
 
 @dataclass(frozen=True)
@@ -1026,7 +1022,7 @@ class ListDonors:
         if "." in tokens and self._stops[True] >= self._stops[False]:
             tokens = _with_full_stops(tokens, text)
         if self._by_character:
-            tokens = [part for token in tokens for part in _CHARACTERS.findall(token)]
+            tokens = [part for token in tokens for part in by_character(token)]
         spaces = align_spaces(tokens, text)
         words = tuple([self._brackets.get(token, token) for token in tokens])
         prepared = words, None if spaces is None else spaces[:-1], self._lists[origin].name
