@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -10,6 +11,15 @@ from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# What the collection of tests imports lives until the end: the garbage collector would search it again and again.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "corpus"
