@@ -1,14 +1,25 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# What the collection of tests imports lives until the end: the garbage collector would search it again and again.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "examples" / "corpus"
@@ -80,6 +91,25 @@ def no_starter_sources(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
         monkeypatch.setattr("entaug.filters.label_guard.resolve_starter", lambda *_: None)
         monkeypatch.setattr("entaug.methods.synonyms.resolve_starter", without_models)
         monkeypatch.setattr("entaug.methods.shared.word_choice.resolve_starter", without_models)
+
+
+@pytest.fixture(scope="session")
+def kept_process() -> Iterator[Any]:
+    """A pool of one process that has imported everything after the first tasks; sets have another order there."""
+    from entaug.backends.processes import process_pool
+
+    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    with process_pool(1) as pool:
+        with patch.dict(os.environ, PYTHONHASHSEED=seed):
+            pool.submit(int).result()  # starts it
+        yield pool
+
+
+@pytest.fixture
+def one_other_process(kept_process: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same process for all calls that would start processes for plug-ins or for runs of experiments."""
+    for module in ("entaug.testing", "entaug.study.engine"):
+        monkeypatch.setattr(f"{module}.process_pool", lambda *_: contextlib.nullcontext(kept_process))
 
 
 @contextlib.contextmanager

@@ -115,8 +115,9 @@ def test_only_the_core_builds_rewritten_sentences() -> None:
 def test_starts_quickly_and_light(code: str) -> None:
     loaded = f"[m for m in {sorted(HEAVY)!r} if m in sys.modules]"
     check = f"import sys, atexit\natexit.register(lambda: print({loaded}, file=sys.stderr))\n{code}"
-    best = 9.0
-    for _ in range(3):
+    best, trials = 9.0, 0
+    while best >= 0.5 and trials < 3:
+        trials += 1
         before = os.times()
         done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=False)
         after = os.times()  # processor time: other processes make the wall clock slow

@@ -27,6 +27,8 @@ from entaug.formats.jsonl import Jsonl
 from entaug.methods.base import NO_CANDIDATE, Augmenter, MethodInfo, Rejection, Request
 from helpers.sentences import sentence
 
+pytestmark = pytest.mark.usefixtures("one_other_process")
+
 GOLD = [
     sentence("Ada Byron met Bo in old Rome .", ("PER", 0, 2), ("PER", 3, 4), ("LOC", 6, 7), id="s0"),
     sentence("Cy left Oslo and went to Bonn today .", ("PER", 0, 1), ("LOC", 2, 3), ("LOC", 6, 7), id="s1"),

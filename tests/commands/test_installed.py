@@ -5,12 +5,14 @@ from __future__ import annotations
 import configparser
 import csv
 import filecmp
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,18 +94,40 @@ def test_the_examples_are_those_of_the_checkout(site: Path, tmp_path: Path) -> N
 # --------------------------------------------------------------------------------------------------------- spacy train
 
 
+# Commands in one process, as each start of spaCy takes seconds.
+SPACY = """
+import json, sys
+from spacy import registry
+from spacy.cli import app
+from typer.main import get_command
+
+assert "entaug" not in sys.modules
+print(*registry.augmenters.get_all())
+for program, *arguments in json.loads(sys.argv[1]):
+    if program == "spacy":
+        get_command(app)(arguments, standalone_mode=False)
+    else:
+        from entaug.commands.main import main
+
+        assert main(arguments) == 0
+"""
+
+
+def with_spacy(site: Path, folder: Path, *commands: Sequence[str]) -> str:
+    """Run commands, and return what they print below the names of all augmenters."""
+    finished = run(site, folder, "-c", SPACY, json.dumps(commands))
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    return finished.stdout
+
+
 @pytest.fixture(scope="module")
-def prepared(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what docs/trainers.md says to run first."""
+def prepared(site: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A folder with what docs/trainers.md says to run first, and what that printed."""
     pytest.importorskip("spacy")
     folder = tmp_path_factory.mktemp("spacy")
-    for command in (
-        ("entaug", "convert", str(EXAMPLE / "train.conll"), "train.spacy"),
-        ("entaug", "convert", str(EXAMPLE / "dev.conll"), "dev.spacy"),
-        ("-m", "spacy", "init", "config", "config.cfg", "--lang", "en", "--pipeline", "ner"),
-    ):
-        finished = run(site, folder, *command)
-        assert finished.returncode == 0, finished.stderr
+    converts = (("entaug", "convert", str(EXAMPLE / f"{name}.conll"), f"{name}.spacy") for name in ("train", "dev"))
+    init = ("spacy", "init", "config", "config.cfg", "--lang", "en", "--pipeline", "ner")
+    printed = with_spacy(site, folder, *converts, init)
     config = configparser.RawConfigParser()
     config.optionxform = str  # type: ignore[assignment,method-assign]
     config.read(folder / "config.cfg")
@@ -112,43 +136,31 @@ def prepared(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     config.read_string(page.partition("```ini\n")[2].partition("```")[0])
     with (folder / "augmented.cfg").open("w") as file:
         config.write(file)
-    return folder
+    return folder, printed
 
 
-def spacy_train(site: Path, folder: Path, *options: str) -> Any:
-    paths = ("--paths.train", "train.spacy", "--paths.dev", "dev.spacy")
-    return run(site, folder, "-m", "spacy", "train", "augmented.cfg", *paths, *options)
-
-
-@pytest.mark.parametrize("epochs", ["2", "-1"])
-def test_spacy_train_learns_from_new_sentences(site: Path, prepared: Path, epochs: str) -> None:
-    output = f"model{epochs}"
-    limits = ["--training.max_epochs", epochs, "--training.max_steps", "80", "--training.eval_frequency", "20"]
-    finished = spacy_train(site, prepared, "--output", output, *limits)
-    assert finished.returncode == 0, finished.stdout + finished.stderr
+def test_spacy_train_learns_from_new_sentences(site: Path, prepared: tuple[Path, str]) -> None:
+    folder, _ = prepared
+    train = ("spacy", "train", "augmented.cfg", "--paths.train", "train.spacy", "--paths.dev", "dev.spacy")
+    limits = ("--training.max_steps", "80", "--training.eval_frequency", "20")
+    outputs = {"model": "2", "streamed": "-1"}
+    epochs = (("--output", output, "--training.max_epochs", number) for output, number in outputs.items())
+    with_spacy(site, folder, *((*train, *limits, *own) for own in epochs))
     import spacy
     from spacy.training import Corpus
 
-    nlp = spacy.load(prepared / output / "model-last")
-    recognizer: Any = nlp.get_pipe("ner")
-    assert set(recognizer.labels) == {"EVENT", "LOC", "ORG", "PER", "PRODUCT"}
-    assert nlp.config["corpora"]["train"]["augmenter"]["@augmenters"] == "entaug.mr.v1"
-    examples = list(Corpus(prepared / "dev.spacy")(nlp))
-    assert nlp.evaluate(examples)["ents_f"] > 0.1
+    for output in outputs:
+        nlp = spacy.load(folder / output / "model-last")
+        recognizer: Any = nlp.get_pipe("ner")
+        assert set(recognizer.labels) == {"EVENT", "LOC", "ORG", "PER", "PRODUCT"}
+        assert nlp.config["corpora"]["train"]["augmenter"]["@augmenters"] == "entaug.mr.v1"
+        examples = list(Corpus(folder / "dev.spacy")(nlp))
+        assert nlp.evaluate(examples)["ents_f"] > 0.1
 
 
-def test_spacy_train_names_a_mistake(site: Path, prepared: Path) -> None:
-    finished = spacy_train(site, prepared, "--corpora.train.augmenter.p", "3")
-    assert finished.returncode == 1
-    assert "entaug.mr.v1 -> p\tp must be a number from 0 to 1, not 3" in finished.stdout
-    assert "Traceback" not in finished.stdout + finished.stderr
-
-
-def test_spacy_finds_all_methods_without_an_import_of_entaug(site: Path, tmp_path: Path) -> None:
-    pytest.importorskip("spacy")
-    code = "import spacy, sys; assert 'entaug' not in sys.modules; print(*sorted(spacy.registry.augmenters.get_all()))"
-    finished = run(site, tmp_path, "-c", code)
-    assert set(finished.stdout.split()) >= {f"entaug.{name}.v1" for name in METHODS._built_in}, finished.stderr
+def test_spacy_finds_all_methods_without_an_import_of_entaug(prepared: tuple[Path, str]) -> None:
+    _, printed = prepared
+    assert {*printed.splitlines()[0].split()} >= {f"entaug.{name}.v1" for name in METHODS._built_in}
 
 
 # ------------------------------------------------------------------------------------------------ from a CSV to a model

@@ -131,7 +131,7 @@ def test_counts_round_trip_and_seqeval(corpora: Path, tmp_path: Path, name: str)
 
 def agree_with_seqeval(sentences: list[Sentence]) -> None:
     """An independent reader sees the same mentions, in every scheme."""
-    flat = [s for s in sentences if s.is_flat]
+    flat = list({(len(s), s.mentions): s for s in sentences if s.is_flat}.values())  # all that tags depend on
     for scheme in SCHEMES:
         tags = [s.iob(scheme) for s in flat]
         told = [[f"I{t[1:]}" if scheme == "BMES" and t.startswith("M-") else t for t in of] for of in tags]

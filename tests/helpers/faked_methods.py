@@ -82,13 +82,14 @@ def make(name: str, **params: Any) -> Augmenter:
     return create_augmenter(name, **{**needs_of(name), **params})
 
 
+FLAT, NESTED = (entaug.read(EXAMPLE / name) for name in ("train.conll", "nested.jsonl"))
+
+
 def corpus_of(name: str) -> list[Sentence]:
     """What the method can work on: flat sentences, and the others where it says so."""
     info = METHODS[name].info
-    gold = list(entaug.read(EXAMPLE / "train.conll"))
-    more = list(entaug.read(EXAMPLE / "nested.jsonl"))
-    return gold + [
+    return list(FLAT) + [
         s
-        for s in more
+        for s in NESTED
         if (info.discontinuous or all(m.is_contiguous for m in s.mentions)) and (info.nested or s.is_flat)
     ]

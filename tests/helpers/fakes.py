@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Self
@@ -281,6 +282,12 @@ class Likes:
         return [array([self.log_probs.get(word, -5.0) for word in text.split()]) for text in texts]
 
 
+@cache
+def vector_of(word: str, size: int) -> tuple[float, ...]:
+    rng = Random(word)
+    return tuple(rng.gauss(0, 1) for _ in range(size))
+
+
 class FakeEncoder:
     """An encoder whose vectors depend on the spelling."""
 
@@ -290,14 +297,10 @@ class FakeEncoder:
         self.size = size
         self.name = "fake"
 
-    def _vector(self, word: str) -> list[float]:
-        rng = Random(word)
-        return [rng.gauss(0, 1) for _ in range(self.size)]
-
     def token_vectors(self, texts: Sequence[str], layer: int | None = None) -> list[NDArray[float32]]:
         """See `Encoder.token_vectors`; all layers are the same."""
         del layer
-        return [array([self._vector(word) for word in text.split()]).reshape(-1, self.size) for text in texts]
+        return [array([vector_of(word, self.size) for word in text.split()]).reshape(-1, self.size) for text in texts]
 
     def sentence_vectors(self, texts: Sequence[str]) -> NDArray[float32]:
         """See `Encoder.sentence_vectors`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -20,11 +21,31 @@ WORDS = st.sampled_from(
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
 
 
-@st.composite
-def spans(draw: Callable[[Any], Any], n: int, gaps: bool = True) -> list[tuple[int, int]]:
-    cuts = draw(st.lists(st.integers(0, n), min_size=2, max_size=6 if gaps else 2, unique=True).map(sorted))
-    cuts = cuts[: len(cuts) // 2 * 2]
-    return list(zip(cuts[::2], cuts[1::2], strict=True))
+# A strategy that is made anew for each draw is validated anew, which takes longer than the draw.
+@cache
+def spans(n: int, gaps: bool = True) -> st.SearchStrategy[list[tuple[int, int]]]:
+    cuts = st.lists(st.integers(0, n), min_size=2, max_size=6 if gaps else 2, unique=True).map(sorted)
+    return cuts.map(lambda cuts: list(zip(cuts[: len(cuts) // 2 * 2 : 2], cuts[1::2], strict=True)))
+
+
+@cache
+def _mentions(n: int, gaps: bool, labels: tuple[str, ...]) -> st.SearchStrategy[list[Mention]]:
+    return st.lists(st.builds(Mention, st.sampled_from(labels), spans(n, gaps=gaps)), max_size=4, unique=True)
+
+
+@cache
+def _cuts(n: int) -> st.SearchStrategy[set[int]]:
+    return st.sets(st.integers(0, n), max_size=6)
+
+
+@cache
+def _tokens(words: st.SearchStrategy[str], max_tokens: int) -> st.SearchStrategy[list[str]]:
+    return st.lists(words, min_size=1, max_size=max_tokens)
+
+
+@cache
+def _spaces(n: int) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from(["", " "]), min_size=n, max_size=n)
 
 
 @st.composite
@@ -36,21 +57,18 @@ def sentences(
     labels: tuple[str, ...] = LABELS,
     max_tokens: int = 12,
 ) -> Sentence:
-    tokens = draw(st.lists(words, min_size=1, max_size=max_tokens))
+    tokens = draw(_tokens(words, max_tokens))
     n = len(tokens)
     if flat:
-        cuts = sorted(draw(st.sets(st.integers(0, n), max_size=6)))
-        pieces = list(itertools.pairwise(cuts))
-        chosen = [piece for piece in pieces if draw(st.booleans())]
+        chosen = [piece for piece in itertools.pairwise(sorted(draw(_cuts(n)))) if draw(st.booleans())]
         mentions = [Mention(draw(st.sampled_from(labels)), (piece,)) for piece in chosen]
     else:
-        pairs = st.builds(Mention, st.sampled_from(labels), spans(n, gaps=gaps))
-        mentions = draw(st.lists(pairs, max_size=4, unique=True))
+        mentions = draw(_mentions(n, gaps, labels))
     extra: dict[str, Any] = {}
     if draw(st.booleans()):
         extra["columns"] = {"1": tuple(str(i) for i in range(n))}
     if draw(st.booleans()):
-        extra["spaces"] = tuple(draw(st.lists(st.sampled_from(["", " "]), min_size=n, max_size=n)))
+        extra["spaces"] = tuple(draw(_spaces(n)))
     return Sentence(tuple(tokens), tuple(mentions), **extra)
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,11 +117,10 @@ def test_a_place_aside_that_cannot_be_is_told_before_anything_is_done(
     assert [path.name for path in tmp_path.iterdir()] == ["there.jsonl"]
 
 
-def test_with_standard_output_it_is_a_file_all_the_same(tmp_path: Path) -> None:
+def test_with_standard_output_it_is_a_file_all_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     aside = tmp_path / "refused.jsonl"
-    command = [sys.executable, "-m", "entaug", "augment", str(TRAIN), "-m", "sis", "--rejected", str(aside)]
-    done = subprocess.run(command, check=True, capture_output=True)
-    assert done.stdout
+    assert main(["augment", str(TRAIN), "-m", "sis", "--rejected", str(aside)]) == 0
+    assert capsys.readouterr().out
     assert aside.read_bytes() == b"", "sis has no filter here, so nothing was refused"
 
 
@@ -228,14 +225,16 @@ def test_of_two_decisions_the_later_holds(tmp_path: Path) -> None:
     assert read_review(decisions(tmp_path / "r.json", (one, "accept"), (one, "reject"))).rejects(number, "any")
 
 
-def test_the_command_line_obeys_a_review(tmp_path: Path) -> None:
-    base = [sys.executable, "-m", "entaug", "augment", str(TRAIN), "-m", "sis", "--only-new", "--json", "--to", "jsonl"]
-    first = subprocess.run(base, check=True, capture_output=True).stdout.splitlines()
+def test_the_command_line_obeys_a_review(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    base = ["augment", str(TRAIN), "-m", "sis", "--only-new", "--json", "--to", "jsonl"]
+    assert main(base) == 0
+    first = capfdbinary.readouterr().out.splitlines()
     sentence = next(iter(entaug.read(written(tmp_path, first))))
     review = decisions(tmp_path / "r.json", (sentence, "reject"))
-    done = subprocess.run([*base, "--apply-review", str(review)], check=True, capture_output=True)
-    assert done.stdout.splitlines() == first[1:]
-    assert json.loads(done.stderr)["statistics"]["missing"]["rejected in review"] == 1
+    assert main([*base, "--apply-review", str(review)]) == 0
+    out, err = capfdbinary.readouterr()
+    assert out.splitlines() == first[1:]
+    assert json.loads(err)["statistics"]["missing"]["rejected in review"] == 1
 
 
 def written(folder: Path, lines: list[bytes]) -> Path:
@@ -250,8 +249,7 @@ def test_what_was_made_already_obeys_a_review_too(tmp_path: Path) -> None:
     everything = list(entaug.read(out))
     new = [sentence for sentence in everything if sentence.provenance is not None]
     review = decisions(tmp_path / "r.json", (new[2], "reject"), (new[4], "accept"))
-    command = [sys.executable, "-m", "entaug", "filter", str(out), "--apply-review", str(review)]
-    subprocess.run([*command, "-o", str(tmp_path / "good.jsonl")], check=True, capture_output=True)
+    assert main(["filter", str(out), "--apply-review", str(review), "-o", str(tmp_path / "good.jsonl")]) == 0
     assert list(entaug.read(tmp_path / "good.jsonl")) == [s for s in everything if s != new[2]]
 
 

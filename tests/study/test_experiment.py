@@ -387,13 +387,14 @@ def test_what_is_added_to_gold(bert: Path, tmp_path: Path) -> None:
     assert [s.tokens for s in entaug.read(made)] == [s.tokens for s in direct.augment(entaug.read(train))]
 
 
+@pytest.mark.usefixtures("one_other_process")
 def test_runs_whose_sentences_are_made_need_no_models_of_the_method(
     bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = shutil.copytree(bert, tmp_path / "model")
     lm = f'[[methods]]\nname = "lm"\npreset = "paper"\nmasked_lm = "{model}"\n'
     methods = f'{lm}[[methods]]\nname = "lwtr"\n[[methods]]\ncombine = ["lm", "lwtr"]\nlabel = "both"\n'
-    plan = write_plan(tmp_path, bert, "seeds = [1, 2]", methods=methods)
+    plan = write_plan(tmp_path, bert, 'seeds = [1, 2]\nbaselines = ["gold"]', methods=methods)
     assert main(["experiment", str(plan), "--sentences-only", "--check"]) == 0
     assert capsys.readouterr().err == f"{plan}: valid; 4 files of sentences, 0 of them before\n"
     assert not (tmp_path / "plan" / "augmented").exists()
@@ -404,7 +405,7 @@ def test_runs_whose_sentences_are_made_need_no_models_of_the_method(
     assert not (tmp_path / "plan" / "runs.jsonl").exists()
     shutil.rmtree(model)
     made = {path: path.read_bytes() for path in (tmp_path / "plan" / "augmented").glob("*.jsonl")}
-    assert run_experiment(plan, jobs=1).runs_done == 16
+    assert run_experiment(plan, jobs=1).runs_done == 8
     assert {path: path.read_bytes() for path in (tmp_path / "plan" / "augmented").glob("*.jsonl")} == made
     with pytest.raises(EntaugError, match="model"):
         run_experiment(write_plan(tmp_path, bert, "seeds = [3]", methods=methods), sentences_only=True)
@@ -551,6 +552,7 @@ def test_a_run_whose_data_was_changed_meanwhile_has_no_record(bert: Path, tmp_pa
         execute_run(run)
 
 
+@pytest.mark.usefixtures("one_other_process")
 def test_records_of_another_device_are_told_before_runs_are_added(bert: Path, tmp_path: Path) -> None:
     plan = write_plan(tmp_path, bert, "seeds = [1]")
     [first, *_] = schedule_of(tmp_path, bert, "seeds = [1]").runs
@@ -608,6 +610,7 @@ def test_a_full_disk_is_told_with_the_file_of_the_record(
 # ------------------------------------------------------------------------------------------------------------ failures
 
 
+@pytest.mark.usefixtures("one_other_process")
 def test_a_run_that_breaks_off_is_one_line_and_finished_runs_are_kept(
     bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -746,6 +749,7 @@ def test_killed_at_any_moment_and_run_again_the_table_is_the_same(bert: Path, tm
     assert table_of(tmp_path / "whole" / "plan") == table_of(tmp_path / "killed" / "plan")
 
 
+@pytest.mark.usefixtures("one_other_process")
 def test_nested_corpora_need_a_tagger_that_can_or_a_choice(bert: Path, tmp_path: Path) -> None:
     nested = tmp_path / "nested.jsonl"
     sentences = [
@@ -753,11 +757,11 @@ def test_nested_corpora_need_a_tagger_that_can_or_a_choice(bert: Path, tmp_path:
         for i in range(30)
     ]
     entaug.write(sentences, nested)
-    plan = write_plan(tmp_path, bert, "seeds = [1]", 'sizes = [12]\noverlap = "outermost"')
+    plan = write_plan(tmp_path, bert, 'seeds = [1]\nbaselines = ["gold"]', 'sizes = [12]\noverlap = "outermost"')
     text = plan.read_text().replace(str(TRAIN), str(nested)).replace(f'"{DEV}"', "{rest = 6}")
     plan.write_text(text.replace(f'"{TEST}"', "{rest = 10}"))
     state = run_experiment(plan, jobs=1)
-    assert state.runs_done == state.runs == 4
+    assert state.runs_done == state.runs == 2
     without = plan.read_text().replace('overlap = "outermost"', "")
     plan.write_text(without)
     with pytest.raises(EntaugError, match="nested or discontinuous mentions, which linear cannot learn"):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -57,12 +58,13 @@ missing_types = "allow"
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def study(kept_process: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a plan, and the records of all its runs."""
     folder = tmp_path_factory.mktemp("study")
     encoder = tiny.save(folder / "bert", "bert")
     (folder / "plan.toml").write_text(PLAN.format(encoder=encoder, corpus=EXAMPLE), encoding="utf-8")
-    run_experiment(folder / "plan.toml", jobs=1)
+    with patch("entaug.study.engine.process_pool", lambda *_: contextlib.nullcontext(kept_process)):
+        run_experiment(folder / "plan.toml", jobs=1)
     return folder
 
 

@@ -236,6 +236,7 @@ def test_mean_gains_of_backtranslation_are_those_of_its_cells_but_for_misprints(
     assert len(misprinted) == 4
 
 
+@pytest.mark.usefixtures("one_other_process")
 def test_a_plan_of_a_paper_prints_its_table_with_our_figures_beside(
     models: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,6 @@ from entaug.taggers import spacy_component
 from entaug.taggers.base import TaggerTrainingConfig, create_tagger, load_tagger, read_config
 from entaug.taggers.export import export_huggingface, export_onnx, export_spacy
 from entaug.teacher.relabel import Relabeller
-from helpers import tiny
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -33,10 +34,31 @@ MORE = [s.with_(mentions=()) for name in ("train", "dev", "test") for s in entau
 CONFIG = TaggerTrainingConfig(steps=240, batch_size=8, learning_rate=2e-3, head_learning_rate=5e-3)
 
 
-@pytest.fixture(scope="module", params=["bert", "roberta", "xlm-roberta", "mpnet", "deberta-v2"])
-def linear(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder = tiny.save(tmp_path_factory.mktemp("encoder") / request.param, request.param)
-    return create_tagger("linear", encoder=str(folder), device="cpu", precision="fp32").fit(GOLD, config=CONFIG)
+@pytest.fixture(scope="module")
+def trained(tiny_model: Callable[[str], Path]) -> Callable[..., Any]:
+    """A tagger that has learned, with an encoder of a kind; tests share it and leave it as it is."""
+
+    @cache
+    def get(name: str, kind: str = "bert", **params: Any) -> Any:
+        tagger = create_tagger(name, encoder=str(tiny_model(kind)), device="cpu", precision="fp32", **params)
+        return tagger.fit(GOLD, config=CONFIG)
+
+    return get
+
+
+@pytest.fixture(scope="module")
+def onnx(trained: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """The folder of a trained tagger in ONNX."""
+    pytest.importorskip("onnxscript")
+    pytest.importorskip("onnxruntime")
+
+    @cache
+    def get(name: str, **params: Any) -> Path:
+        folder = tmp_path_factory.mktemp("onnx")
+        export_onnx(trained(name, **params), folder)
+        return folder
+
+    return get
 
 
 def argmax_tags(folder: Path, sentences: list[Sentence]) -> list[list[str]]:
@@ -58,7 +80,11 @@ def argmax_tags(folder: Path, sentences: list[Sentence]) -> list[list[str]]:
     return results
 
 
-def test_transformers_loads_the_folder_and_predicts_the_same(linear: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta", "mpnet", "deberta-v2"])
+def test_transformers_loads_the_folder_and_predicts_the_same(
+    kind: str, trained: Callable[..., Any], tmp_path: Path
+) -> None:
+    linear = trained("linear", kind)
     export_huggingface(linear, tmp_path / "hf")
     short = [s for s in MORE if len(linear._encoder.prepare(s.tokens).rows) == 1]
     tags = argmax_tags(tmp_path / "hf", short)
@@ -73,8 +99,8 @@ def test_transformers_loads_the_folder_and_predicts_the_same(linear: Any, tmp_pa
     assert any(sentence.mentions for sentence in own)
 
 
-def test_the_pipeline_of_transformers_runs(bert: Path, tmp_path: Path) -> None:
-    tagger: Any = create_tagger("linear", encoder=str(bert), device="cpu", precision="fp32").fit(GOLD, config=CONFIG)
+def test_the_pipeline_of_transformers_runs(trained: Callable[..., Any], tmp_path: Path) -> None:
+    tagger = trained("linear")
     export_huggingface(tagger, tmp_path / "hf")
     pipe = transformers.pipeline("token-classification", str(tmp_path / "hf"), aggregation_strategy="first")
     sentence = GOLD[0]
@@ -83,9 +109,10 @@ def test_the_pipeline_of_transformers_runs(bert: Path, tmp_path: Path) -> None:
     assert {label for label, _ in found} <= set(tagger.labels_)
 
 
-def test_a_crf_without_lstm_is_exported_and_with_one_refused(bert: Path, tmp_path: Path) -> None:
-    options: dict[str, Any] = {"encoder": str(bert), "device": "cpu", "precision": "fp32"}
-    crf: Any = create_tagger("bilstm-crf", hidden=0, **options).fit(GOLD, config=CONFIG)
+def test_a_crf_without_lstm_is_exported_and_with_one_refused(
+    trained: Callable[..., Any], bert: Path, tmp_path: Path
+) -> None:
+    crf = trained("bilstm-crf", hidden=0)
     export_huggingface(crf, tmp_path / "hf")
     short = [s for s in MORE if len(crf._encoder.prepare(s.tokens).rows) == 1]
     # The transitions are left out: the tags are the likeliest ones by the scores of words alone.
@@ -94,29 +121,27 @@ def test_a_crf_without_lstm_is_exported_and_with_one_refused(bert: Path, tmp_pat
             scores = crf._decoder.linear(crf._encoder([crf._encoder.prepare(sentence.tokens)]))[0]
         assert [crf._decoder.tags[i] for i in scores.argmax(-1)] == tags
     for name in ("bilstm-crf", "w2ner"):
-        other: Any = create_tagger(name, **options).fit(GOLD, config=TaggerTrainingConfig(steps=1))
+        other: Any = create_tagger(name, encoder=str(bert), device="cpu", precision="fp32")
+        other.fit(GOLD, config=TaggerTrainingConfig(steps=1))
         with pytest.raises(ParameterError, match=f"no counterpart of this {name} tagger"):
             export_huggingface(other, tmp_path / "other")
 
 
 @pytest.mark.parametrize(("name", "params"), [("linear", {}), ("bilstm-crf", {"hidden": 0})])
-def test_onnx_predicts_the_same_and_int8_nearly(name: str, params: Any, bert: Path, tmp_path: Path) -> None:
-    pytest.importorskip("onnxscript")
-    pytest.importorskip("onnxruntime")
-    tagger: Any = create_tagger(name, encoder=str(bert), device="cpu", precision="fp32", **params)
-    tagger.fit(GOLD, config=CONFIG)
-    (tmp_path / "onnx").mkdir()
-    export_onnx(tagger, tmp_path / "onnx")
-    int8: Any = load_tagger(tmp_path / "onnx")
+def test_onnx_predicts_the_same_and_int8_nearly(
+    name: str, params: Any, trained: Callable[..., Any], onnx: Callable[..., Path], tmp_path: Path
+) -> None:
+    tagger, folder = trained(name, **params), onnx(name, **params)
+    int8: Any = load_tagger(folder)
     assert int8.quantized
-    fp32 = type(int8)(**{**int8.get_params(), "quantized": False}).restore(tmp_path / "onnx")
+    fp32 = type(int8)(**{**int8.get_params(), "quantized": False}).restore(folder)
     own = tagger.predict(MORE)
     assert fp32.predict(MORE) == own
     for one, other in zip(fp32.tag_probabilities(MORE), tagger.tag_probabilities(MORE), strict=True):
         assert np.allclose(one.values, other.values, atol=1e-4)
     same = [one.mentions == other.mentions for one, other in zip(int8.predict(MORE), own, strict=True)]
     assert np.mean(same) > 0.8
-    assert (tmp_path / "onnx" / "model.int8.onnx").stat().st_size < (tmp_path / "onnx" / "model.onnx").stat().st_size
+    assert (folder / "model.int8.onnx").stat().st_size < (folder / "model.onnx").stat().st_size
     assert int8.device == "cpu", "where the scores are, also on a machine with a GPU"
     with pytest.raises(ParameterError, match="an exported tagger is not trained"):
         int8.fit(GOLD)
@@ -126,22 +151,16 @@ def test_onnx_predicts_the_same_and_int8_nearly(name: str, params: Any, bert: Pa
         int8.attentions([["Ada", "left"]], layers=1)
 
 
-def test_an_exported_tagger_is_a_teacher(bert: Path, tmp_path: Path) -> None:
-    pytest.importorskip("onnxscript")
-    pytest.importorskip("onnxruntime")
-    tagger: Any = create_tagger("linear", encoder=str(bert), device="cpu", precision="fp32")
-    tagger.fit(GOLD, config=TaggerTrainingConfig(steps=1))
-    folder = tmp_path / "onnx"
-    folder.mkdir()
-    export_onnx(tagger, folder)
+def test_an_exported_tagger_is_a_teacher(onnx: Callable[..., Path]) -> None:
+    folder = onnx("linear")
     for given in (str(folder), load_tagger(folder)):
         teacher = Relabeller(tagger=given).fit(GOLD)
         assert len(teacher.relabel(GOLD[:2])) == 2
         assert f"@{read_config(folder)['sum'][:12]}:" in teacher.signature
 
 
-def test_spacy_loads_the_pipeline(bert: Path, tmp_path: Path) -> None:
-    tagger: Any = create_tagger("linear", encoder=str(bert), device="cpu", precision="fp32").fit(GOLD, config=CONFIG)
+def test_spacy_loads_the_pipeline(trained: Callable[..., Any], tmp_path: Path) -> None:
+    tagger = trained("linear")
     export_spacy(tagger, tmp_path / "pipeline", "en")
     nlp: Any = spacy.load(tmp_path / "pipeline")
     docs = [spacy.tokens.Doc(nlp.vocab, words=list(s.tokens)) for s in MORE]
@@ -161,9 +180,8 @@ def test_spacy_loads_the_pipeline(bert: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_spacy_finds_the_component_by_itself(bert: Path, tmp_path: Path) -> None:
-    tagger: Any = create_tagger("linear", encoder=str(bert), device="cpu", precision="fp32").fit(GOLD, config=CONFIG)
-    export_spacy(tagger, tmp_path / "pipeline", "en")
+def test_spacy_finds_the_component_by_itself(trained: Callable[..., Any], tmp_path: Path) -> None:
+    export_spacy(trained("linear"), tmp_path / "pipeline", "en")
     code = f"import spacy; print(spacy.load({str(tmp_path / 'pipeline')!r}).pipe_names)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "['entaug_ner']", done.stderr[-500:]
