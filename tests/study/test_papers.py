@@ -6,7 +6,7 @@ import importlib
 import json
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -280,12 +280,20 @@ VERDICTS = ("held", "not held", "undecided", "not tested yet", "not testable her
 def test_claims_have_a_verdict_and_a_record_that_exists() -> None:
     page = PAPERS / "claims.md"
     text = page.read_text(encoding="utf-8")
-    rows = re.findall(r"(?m)^\| (.+) \| (.+) \| (.+) \| (.+) \|$", text.partition("## Misprints in the papers")[0])
-    claims = [row for row in rows if row[1] not in ("in the paper", "---")]
+    _, short, *sections, _ = re.split(r"(?m)^## .+$", text)
+    counts = re.findall(r"(?m)" + r" \| (\d+)" * len(VERDICTS) + r" \|$", short)
+    found = [Counter[str]() for _ in sections]
+    claims = []
+    for section, kinds in zip(sections, found, strict=True):
+        for row in re.findall(r"(?m)^\| (.+) \| (.+) \| (.+) \| (.+) \|$", section):
+            if row[1] not in ("in the paper", "---"):
+                kind = re.split(r"[:,;]| by | for | with | at | but ", row[2])[0]
+                assert kind in VERDICTS, f"{row[0]}: {row[2]}"
+                kinds[kind] += 1
+                claims.append((row[0], kind, row[3]))
     assert len(claims) == 168
-    for claim, _, verdict, record in claims:
-        kind = re.split(r"[:,;]| by | for | with | at | but ", verdict)[0]
-        assert kind in VERDICTS, f"{claim}: {verdict}"
+    assert [tuple(str(kinds[kind]) for kind in VERDICTS) for kinds in found] == counts
+    for claim, kind, record in claims:
         assert not kind.endswith("held") or "](" in record or ".toml`" in record, claim
         for plan in re.findall(r"`(\S+\.toml)`", record):
             assert (PAPERS / plan).is_file(), plan
