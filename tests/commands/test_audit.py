@@ -229,6 +229,6 @@ def test_the_command(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_chinese_is_printed_as_it_is_written() -> None:
     corpus = [Sentence(list("我住在北京。"), [Mention("LOC", [(3, 4)])])]
     finding = Finding(0, corpus[0].mentions[0], Mention("LOC", [(3, 5)]), 0.5, 0.9, "why")
-    assert _line(corpus[0], finding).split(": ", 1)[1] == "我住在[北]LOC京。 -> [北京]LOC; why"
+    assert _line(corpus[0], finding).split(": ", 1)[1] == "我住在[北]LOC 京。 -> [北京]LOC; why"
     [told] = map(orjson.loads, log_lines(1, corpus[0], [Change(finding.given, finding.suggested)]))
     assert (told["text"], told["new"]["text"]) == ("我住在北京。", "北京")

@@ -114,7 +114,7 @@ def test_places_in_words_are_no_part_of_the_characters_of_weibo(tmp_path: Path) 
         rows = "王0\tB-PER.NAM\n小1\tI-PER.NAM\n20\tO\n\n"
         (tmp_path / f"weiboNER_2nd_conll.{part}").write_text(rows, "utf-8")
     data("weibo", tmp_path / "out", source=tmp_path)
-    assert [str(s) for s in entaug.read(tmp_path / "out" / "dev.jsonl")] == ["[王 小]PER.NAM 2"]
+    assert [str(s) for s in entaug.read(tmp_path / "out" / "dev.jsonl")] == ["[王小]PER.NAM 2"]
 
 
 def test_lists_of_documents_or_shares_divide_a_corpus(tmp_path: Path) -> None:

@@ -309,5 +309,8 @@ def test_a_dictionary_that_is_no_sentence_is_refused() -> None:
 def test_characters_of_chinese_are_printed_as_they_are_written() -> None:
     sentence = Sentence([*"我住在北京", "Hilton", "。"], [Mention("LOC", [(3, 5)])])
     assert str(sentence) == "我住在[北京]LOC Hilton。"
+    assert str(Sentence([*"王小", "20"], [Mention("PER", [(0, 2)])])) == "[王小]PER 20", (
+        "where the label ends can be seen"
+    )
     words = Sentence(["我", "住在", "北京"], [Mention("LOC", [(2, 3)])])
     assert str(words) == "我 住在 [北京]LOC", "spaces tell where the words of the corpus are"

@@ -267,7 +267,8 @@ class Sentence:
         marked = list(map("".join, zip(before, self.tokens, after, strict=True)))
         if not any(map(is_unspaced_script, self.tokens)):
             return " ".join(marked)
-        return "".join(token + space for token, space in zip(marked, infer_spaces(self.tokens), strict=True))
+        spaces = (space or " " * bool(end) for space, end in zip(infer_spaces(self.tokens), after, strict=True))
+        return "".join(map("".join, zip(marked, spaces, strict=True))).removesuffix(" ")
 
     def _repr_html_(self) -> str:
         """Return the sentence for a notebook."""
