@@ -147,8 +147,9 @@ def twins_table(papers: Path = PAPERS) -> str:
         ends = f"{min(gains):+.1f} to {max(gains):+.1f}" if len(gains) > 1 else "-"
         counts = (f"{verdicts[verdict]} of {len(some)}" for verdict in ("helps", "hurts"))
         mean = fmean(gains)
-        on_new = [gain for result, _, _ in some if (gain := _gain_on("unseen", result)) is not None]
-        rows.append((-mean, (f"`{name}`", f"{mean:+.1f}", ends, f"{fmean(on_new):+.1f}" if on_new else "-", *counts, twins)))
+        new_names = [gain for result, *_ in some for gain in _gains_on_new_names(result)]
+        on_new = f"{fmean(new_names):+.1f}" if new_names else "-"
+        rows.append((-mean, (f"`{name}`", f"{mean:+.1f}", ends, on_new, *counts, twins)))
     head = ("method", "mean gain", "lowest to highest", "on new names", "helps in", "hurts in", "twins")
     return table(head, [row for _, row in sorted(rows)])
 
@@ -194,13 +195,13 @@ def _new(result: ArmResult) -> float:
     return fmean(record.new / record.size for record in result.records)
 
 
-def _gain_on(novelty: str, result: ArmResult) -> float | None:
-    """The gain in F1 on mentions whose words the training sentences have (``"seen"``), or on others (``"unseen"``)."""
+def _gains_on_new_names(result: ArmResult) -> list[float]:
+    """The gain in F1 on mentions whose words no training sentence has with their label, if the records tell it."""
     runs = {(record.subset_seed, record.seed): record.test.by_novelty for record in result.records}
     pairs = [(runs[base.subset_seed, base.seed], base.test.by_novelty) for base in result.baseline]
-    if not all(novelty in counts for pair in pairs for counts in pair):  # the first records have none
-        return None
-    return 100 * fmean(run[novelty].f1 - base[novelty].f1 for run, base in pairs)
+    if not all("unseen" in counts for pair in pairs for counts in pair):  # the first records have none
+        return []
+    return [100 * fmean(run["unseen"].f1 - base["unseen"].f1 for run, base in pairs)]
 
 
 def _gain(result: ArmResult, difference: Difference) -> str:
@@ -259,7 +260,7 @@ def _overall(results: Mapping[Setting, Sequence[ArmResult]]) -> Iterator[str]:
             made = " to ".join(dict.fromkeys(f"{end:.2g}" for end in (min(new), max(new))))
             made += ", too few" * (fmean(new) < _FEW)
             others = _mean([gain for text, gain in own.items() if text not in _BIOMEDICAL])
-            on_new = _grouped((text, gain) for text, r, _ in group if (gain := _gain_on("unseen", r)) is not None)
+            on_new = _grouped((text, gain) for text, r, _ in group for gain in _gains_on_new_names(r))
             names = _mean([fmean(some) for some in on_new.values()])
             less = "-" if method == "mr" else _mean([mr[text] - gain for text, gain in own.items() if text in mr])
             verdicts = Counter(difference.verdict for *_, difference in group)

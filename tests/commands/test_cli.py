@@ -167,16 +167,19 @@ def test_same_bytes_whatever_the_hash_seed(tmp_path: Path, method: str) -> None:
         pytest.skip(str(error))
     options = ["--copies", "3", *(["--p", "0.6"] if hasattr(entaug.methods.METHODS[method], "p") else [])]
     info = entaug.methods.METHODS[method].info
+    seeds = ["0", "1", "random"]
+    if set(info.needs) - {"lexicon"}:  # what asks models takes long: two seeds show it too
+        seeds = ["0", "random"]
     if method in LITTLE_TRAINING:
         options = ["--copies", "1", *LITTLE_TRAINING[method].split()]
     if is_selftrain:
         options = ["--unlabelled", str(EXAMPLE / "dev.conll"), "--ensemble-size", "2", "--ensemble-steps", "2"]
     corpus = str(tmp_path / "gold.jsonl")
-    # Of one that it, and the default tagger of its teacher, can carry; and its beginning where models are asked.
+    # Of one that it, and the default tagger of its teacher, can carry; and its beginning where that takes long.
     whole = NESTED if info.nested and info.discontinuous and info.has_labels else EXAMPLE / "train.conll"
-    entaug.write(list(entaug.read(whole))[: 12 if set(info.needs) - {"lexicon"} else None], corpus)
+    entaug.write(list(entaug.read(whole))[: 12 if len(seeds) == 2 else None], corpus)
     outputs = []
-    for seed in ("0", "random"):
+    for seed in seeds:
         out = tmp_path / f"{seed}.jsonl"
         env = {**os.environ, "PYTHONHASHSEED": seed}
         rejected = tmp_path / f"{seed}.rejected.jsonl"

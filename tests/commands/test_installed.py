@@ -158,6 +158,15 @@ def test_spacy_train_learns_from_new_sentences(site: Path, prepared: tuple[Path,
         assert nlp.evaluate(examples)["ents_f"] > 0.1
 
 
+def test_spacy_train_names_a_mistake(site: Path, prepared: tuple[Path, str]) -> None:
+    paths = ("--paths.train", "train.spacy", "--paths.dev", "dev.spacy")
+    mistaken = ("augmented.cfg", *paths, "--corpora.train.augmenter.p", "3")
+    finished = run(site, prepared[0], "-m", "spacy", "train", *mistaken)
+    assert finished.returncode == 1
+    assert "entaug.mr.v1 -> p\tp must be a number from 0 to 1, not 3" in finished.stdout
+    assert "Traceback" not in finished.stdout + finished.stderr
+
+
 def test_spacy_finds_all_methods_without_an_import_of_entaug(prepared: tuple[Path, str]) -> None:
     _, printed = prepared
     assert {*printed.splitlines()[0].split()} >= {f"entaug.{name}.v1" for name in METHODS._built_in}
