@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, groupby
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
-from entaug.core.spacing import CLITIC, PRINTED_FORMS, WIDE, infer_spaces, is_unspaced_script, is_word_character
+from entaug.core.spacing import CLITIC, PRINTED_FORMS, by_character, infer_spaces, is_unspaced_script, is_word_character
 from entaug.core.words import is_word
 
 _MAY_BE_KEPT = ",;:!?)]।॥،؛؟۔，。、；：！？）」』"  # noqa: RUF001  (marks that some corpora do not split off)
@@ -138,7 +138,7 @@ class CorpusTokenizer:
         """Tokenise a text."""
         pieces: Iterable[str] = text.split()
         if self._splits_characters:
-            pieces = (part for piece in pieces for part in ([piece] if piece in self._known else _characters(piece)))
+            pieces = (part for piece in pieces for part in ([piece] if piece in self._known else by_character(piece)))
         return [token for piece in pieces for token in self._split(piece)]
 
     def _split(self, piece: str) -> list[str]:
@@ -180,15 +180,6 @@ class CorpusTokenizer:
             if clitic and clitic.end() == len(piece) and clitic.start() > 0:
                 return [*self._split(piece[: clitic.start()]), piece[clitic.start() :]]
         return self._inner.split(piece) if self._inner else [piece]
-
-
-def _characters(piece: str) -> Iterator[str]:
-    """The characters of scripts without spaces, and the runs of others between them."""
-    for is_wide, characters in groupby(piece, lambda character: WIDE.match(character) is not None):
-        if is_wide:
-            yield from characters
-        else:
-            yield "".join(characters)
 
 
 def _initials(piece: str) -> bool:
