@@ -218,6 +218,8 @@ def test_the_command(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = capsys.readouterr().err
     assert "2 suspicious labels in 2 of 8 sentences with 7 mentions" in told
     assert "0.87 type: [Rome]PER is wet . -> LOC" in told
+    assert main(["audit", str(corpus), "--teacher", "none"]) == 0  # to standard output, whose CoNLL has no findings
+    assert capsys.readouterr().out == Path(out).read_text()
     review = str(decide(Path(page), "accept", "accept"))
     new = str(corpus.with_name("new.conll"))
     assert main(["audit", str(corpus), "--apply-review", review, "-o", new, "--json"]) == 0

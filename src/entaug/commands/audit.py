@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
@@ -21,6 +21,7 @@ from entaug.core.progress import Progress, no_progress
 from entaug.core.spacing import joined
 from entaug.errors import InputError, ParameterError
 from entaug.files.review import Correction, read_review
+from entaug.files.streams import is_stdout
 from entaug.formats.base import ReadReport
 from entaug.formats.bookkeeping import without_bookkeeping
 from entaug.formats.corpus_file import CorpusFile
@@ -103,7 +104,8 @@ def audit(
 
     Args:
         input: the corpus, which stays as it is.
-        output: the file to write, or ``"-"`` for standard output.
+        output: the file to write, or ``"-"`` for standard output: JSON lines where the corpus is in a format without
+            further fields, unless the format is named.
         html: the page to write.
         teacher: a tagger that is trained on each set of folds: ``"linear"``, ``"linear:encoder=mpnet;steps=500"``,
             ``"ensemble"`` ..., or the folder of a tagger that is trained on other sentences; ``"auto"`` for
@@ -152,7 +154,10 @@ def audit(
         job.check_beside(html)
         template_environment()  # what the page needs is missed before any training
     summary = AuditSummary(input=str(input), output=str(output), page="" if html is None else str(html))
-    with job.open() as (source, target_file):
+    with job.open_input() as source:
+        if job.to_format is None and is_stdout(output) and not source.format.carries.fields:
+            job = replace(job, to_format="jsonl")
+        target_file = job.open_output(source)
         reading = ReadReport(repair=job.repair)
         corpus: list[Sentence] = []
         with locate_losses(source, reading):
