@@ -66,6 +66,47 @@ def test_decode_accepts_just_what_encode_writes(tags: list[str], scheme: str) ->
     assert encode(len(tags), mentions, scheme) == tags
 
 
+@given(sentences(flat=True))
+def test_tags_without_prefixes_give_the_mentions_or_are_refused(sentence: Sentence) -> None:
+    pairs = zip(sentence.mentions, sentence.mentions[1:], strict=False)
+    if any(is_tag(m.label) for m in sentence.mentions) or any(
+        a.end == b.start and a.label == b.label for a, b in pairs
+    ):
+        with pytest.raises(LossError, match="would be read as"):
+            sentence.iob("IO")
+        return
+    tags = sentence.iob("io")
+    assert tags == [tag[2:] or "O" for tag in sentence.iob()]
+    assert decode(tags, "IO") == sentence.mentions
+
+
+@pytest.mark.parametrize(
+    ("tags", "scheme"),
+    [
+        ("O PER PER O O LOC O", "IO"),
+        ("O person-actor O O art-film O", "IO"),
+        ("O O O PER", "IOB2"),  # one word: it may be a fault
+        ("PER PER O LOC", "IOB2"),  # few O: parts of speech, or a scheme that must be named
+        ("O O O B_PER I_PER O", "IOB2"),
+        ("O O O PER-B PER-I O", "IOB2"),
+        ("O O O b-per i-per O", "IOB2"),
+        ("O O O B I O", "IOB2"),
+        ("O O O (PER* *) O", "IOB2"),
+        ("O O O _ _ O", "IOB2"),
+        ("O O O PER LOC O B-PER", "IOB2"),
+    ],
+)
+def test_tags_without_prefixes_are_detected(tags: str, scheme: str) -> None:
+    detector = SchemeDetector()
+    detector.update(tags.split())
+    assert (detector.scheme() == "IO") == (scheme == "IO")
+
+
+def test_a_prefix_is_no_label_of_tags_without_prefixes() -> None:
+    with pytest.raises(TagError, match=r"token 2: unknown tag 'B-X'.*scheme"):
+        decode(["O", "B-X"], "IO")
+
+
 @given(st.lists(st.sampled_from(["O", "B-X", "I-X", "B-Y", "I-Y"]), min_size=1, max_size=8))
 def test_repair_reads_as_conlleval_does(tags: list[str]) -> None:
     repaired = decode(tags, "IOB2", Counter())

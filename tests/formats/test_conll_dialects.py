@@ -562,3 +562,71 @@ def test_chinese_is_of_characters_and_others_are_not(corpora: Path) -> None:
     found = {file.name for file in folder.glob("*.conll") if layout(file, separator="runs").characters}
     assert len(found) == 1
     assert "zh" in found.pop()
+
+
+# ----------------------------------------------------------------------------------------------- tags without prefixes
+
+IO = "Ada\tPER\nQuill\tPER\nleft\tO\nRome\tLOC\n.\tO\n\nShe\tO\nis\tO\nin\tO\n#Oslo\tLOC\n.\tO\n\n"
+IO_MENTIONS = [[("PER", 0, 2), ("LOC", 3, 4)], [("LOC", 3, 4)]]
+
+
+def mentions_of(path: Path, **options: Any) -> list[list[tuple[str, int, int]]]:
+    return [[(m.label, m.start, m.end) for m in sentence.mentions] for sentence in entaug.read(path, **options)]
+
+
+@pytest.mark.parametrize("separator", ["\t", " "])
+@pytest.mark.parametrize("further", ["", "NN"])
+def test_tags_without_prefixes(tmp_path: Path, separator: str, further: str) -> None:
+    text = IO.replace("\t", f"\t{further}\t" if further else "\t").replace("\t", separator)
+    path = put(tmp_path, "a.conll", text)
+    assert mentions_of(path) == IO_MENTIONS
+    assert again(path) == text
+    assert "IO (neighbours of one label are one mention)" in layout(path).describe()
+
+
+def test_tags_without_prefixes_in_other_formats(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    corpus = entaug.read(put(tmp_path, "a.conll", IO))
+    table = put(
+        tmp_path, "a.csv", "sentence_id,word,ner\n1,Ada,PER\n1,Quill,PER\n1,left,O\n1,Rome,LOC\n1,.,O\n2,So,O\n"
+    )
+    assert mentions_of(table) == [IO_MENTIONS[0], []]
+    lines = tmp_path / "a.jsonl"
+    rows = [{"tokens": s.tokens, "ner_tags": s.iob("IO")} for s in corpus]
+    lines.write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    assert mentions_of(lines) == IO_MENTIONS
+    assert again(lines).encode() == lines.read_bytes() + b"\n"
+    for name, options in (("b.csv", {}), ("b.parquet", {"mentions": "tags"})):
+        entaug.write(corpus, tmp_path / name, scheme="IO", **options)
+        assert mentions_of(tmp_path / name) == IO_MENTIONS
+
+
+def test_a_heading_is_no_mention_of_tags_without_prefixes(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"a.conll:1: begins with a heading: 'Token\\tNER'; delete the line"):
+        entaug.read(put(tmp_path, "a.conll", f"Token\tNER\n{IO}"))
+    with pytest.raises(InputError, match=r"no heading, and no column of tags|no column of labels is known"):
+        entaug.read(put(tmp_path, "a.csv", IO.replace("\t", ",")))  # whose first row would be one
+
+
+def test_few_words_without_a_mention_need_the_scheme(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.conll", "Ada\tPER\nQuill\tPER\nleft\tO\n\n")
+    with pytest.raises(InputError, match=r"no column holds tags .* `scheme='IO'`"):
+        entaug.read(path)
+    with pytest.raises(TagError, match=r"unknown tag 'PER' .* `scheme='IO'`"):
+        entaug.read(path, tag_column=1)
+    assert mentions_of(path, scheme="IO", tag_column=1) == [[("PER", 0, 2)]]
+    mixed = put(tmp_path, "b.conll", f"{IO}Ada\tB-PER\n\n")
+    with pytest.raises(TagError, match="unknown tag 'PER'"):
+        entaug.read(mixed, tag_column=1)
+
+
+def test_neighbours_that_would_be_one_mention_are_not_written(tmp_path: Path) -> None:
+    path = put(tmp_path, "a.conll", "So\tO\nAda\tPER\nmet\tO\nOtto\tPER\nin\tO\nold\tO\nRome\tLOC\n\n" * 3)
+    assert layout(path).scheme == "IO"
+    neighbours = Sentence(["Ada", "Otto", "left"], [Mention("PER", [(0, 1)]), Mention("PER", [(1, 2)])])
+    with pytest.raises(LossError, match=r"two neighbouring mentions of PER would be read as one; .*'IOB2'"):
+        entaug.write([neighbours], tmp_path / "b.conll", scheme="IO")
+    augment_file(path, tmp_path / "new.conll", create_augmenter("sis", p=1.0, copies=5))
+    new = entaug.read(tmp_path / "new.conll")
+    assert len(new) > 3
+    assert all(sorted(m.label for m in sentence.mentions) == ["LOC", "PER", "PER"] for sentence in new)

@@ -167,7 +167,7 @@ class Sentence:
         Args:
             tokens: the tokens.
             tags: one tag a token.
-            scheme: the tag scheme: ``"IOB1"``, ``"IOB2"``, ``"IOBES"``, ``"BILOU"`` or ``"BMES"``.
+            scheme: the tag scheme: ``"IOB1"``, ``"IOB2"``, ``"IOBES"``, ``"BILOU"``, ``"BMES"`` or ``"IO"``.
             fields: further arguments of `Sentence`, for example `id`.
 
         Raises:
@@ -352,11 +352,12 @@ class Sentence:
         """Return the tag of each token.
 
         Args:
-            scheme: the tag scheme: ``"IOB1"``, ``"IOB2"``, ``"IOBES"``, ``"BILOU"`` or ``"BMES"``.
+            scheme: the tag scheme: ``"IOB1"``, ``"IOB2"``, ``"IOBES"``, ``"BILOU"``, ``"BMES"`` or ``"IO"``.
             overlap: how to treat nested and discontinuous mentions; see `entaug.core.tags.flatten`.
 
         Raises:
-            LossError: mentions overlap or are discontinuous and `overlap` is ``"error"``.
+            LossError: mentions overlap or are discontinuous and `overlap` is ``"error"``; or, in IO, neighbours have
+                one label.
         """
         return tag_schemes.encode(len(self.tokens), self.mentions, scheme, overlap)
 

@@ -10,6 +10,7 @@ IOB2      B-X I-X I-X, B-X (also called BIO)
 IOBES     B-X I-X E-X, S-X (also called BIOES)
 BILOU     B-X I-X L-X, U-X
 BMES      B-X M-X E-X, S-X (also called BMEOS; usual where tokens are Chinese characters)
+IO        X X X, X; neighbouring mentions of one label cannot be told apart (Stanford NER, Few-NERD)
 ========  =======================================================================================
 
 Ramshaw and Marcus (1995); Ratinov and Roth (2009) for BILOU.
@@ -17,8 +18,10 @@ Ramshaw and Marcus (1995); Ratinov and Roth (2009) for BILOU.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Literal, get_args
 
 from entaug.core.mentions import Mention, contiguous_mention, is_flat
@@ -45,10 +48,15 @@ _ALIASES = {
     "BMOES": "BMES",
 }
 SCHEMES = tuple(_LETTERS)
+"""The schemes that tell any two mentions apart, which IO does not."""
+WITHOUT_PREFIXES = "IO"
 OVERLAP = get_args(Overlap)
 _PREFIXES = frozenset("BIESLUM")
 KEEP_SOME = "`overlap='outermost'` or `overlap='innermost'`"
 """Which of overlapping mentions to keep, in remedies."""
+# What labels of entities do not look like: prefixes, alone or written otherwise (b-per, PER_B), spans "(PER*", numbers.
+_NO_LABEL = re.compile(r"^[BIESLUMO]([-_:./|]|$)|[-_:./|][BIESLUM]$|[\s()*]|^[\W\d_]*$", re.IGNORECASE)
+_MANY_TAGS = 1000
 _CORRECT_OR_REPAIR = "correct it, or pass `repair=True` to start a mention there"
 
 
@@ -56,14 +64,25 @@ def canonical_scheme(name: str) -> str:
     """Return the canonical name of a tag scheme."""
     upper = name.upper()
     upper = _ALIASES.get(upper, upper)
-    if upper not in _LETTERS:
-        raise UnknownNameError("tag scheme", name, [*SCHEMES, *_ALIASES])
+    if upper not in (*SCHEMES, WITHOUT_PREFIXES):
+        raise UnknownNameError("tag scheme", name, [*SCHEMES, *_ALIASES, WITHOUT_PREFIXES])
     return upper
+
+
+def describe_scheme(scheme: str) -> str:
+    """The name of a scheme in descriptions of a file, with what it cannot tell apart."""
+    return f"{scheme} (neighbours of one label are one mention)" if scheme == WITHOUT_PREFIXES else scheme
 
 
 def is_tag(text: str) -> bool:
     """Return whether a string looks like a tag of any scheme."""
     return text == "O" or (len(text) > 2 and text[1] == "-" and text[0] in _PREFIXES)
+
+
+def have_no_prefixes(tags: Mapping[str, int]) -> bool:
+    """Whether tags, with their counts, are labels without prefixes: most are O, and no other looks like a prefix."""
+    labels = {tag: count for tag, count in tags.items() if tag != "O"}
+    return 1 < sum(labels.values()) <= tags.get("O", 0) and not any(map(_NO_LABEL.search, labels))
 
 
 def split_tag(tag: str) -> tuple[str, str]:
@@ -99,6 +118,8 @@ def decode_canonical(tags: Sequence[str], scheme: str, repairs: Counter[str] | N
         return _decode_iob2(tags, repairs)
     if scheme == "IOB1":
         return _decode_iob1(tags, repairs)
+    if scheme == WITHOUT_PREFIXES:
+        return _decode_io(tags)
     return _decode_closed(tags, scheme, repairs)
 
 
@@ -107,7 +128,8 @@ def _split(tags: Sequence[str], index: int, prefixes: str) -> tuple[str, str]:
     tag = tags[index]
     prefix, dash, label = tag[:1], tag[1:2], tag[2:]
     if dash != "-" or not label or prefix not in prefixes:
-        remedy = "name its `scheme`" if is_tag(tag) else "correct it, name the tag column, or remove a heading"
+        others = "correct it, name the tag column, or remove a heading; tags without prefixes are `scheme='IO'`"
+        remedy = "name its `scheme`" if is_tag(tag) else others
         allowed = ", ".join(f"{x}-TYPE" for x in prefixes)
         raise InvalidTag(index, f"unknown tag {tag!r} (allowed: O and {allowed})", remedy)
     if any(is_tag(other) and other != "O" for other in label.split("|")[1:]):
@@ -159,6 +181,18 @@ def _decode_iob1(tags: Sequence[str], repairs: Counter[str] | None) -> tuple[Men
             mentions.append(contiguous_mention(open_label, start, end))
         open_label, start, end = label, i, i + 1
     mentions.append(contiguous_mention(open_label, start, end))
+    return tuple(mentions)
+
+
+def _decode_io(tags: Sequence[str]) -> tuple[Mention, ...]:
+    """Decode tags without prefixes: each run of a label is a mention."""
+    mentions, end = [], 0
+    for tag, run in groupby(tags):
+        start, end = end, end + len(list(run))
+        if not tag or (tag != "O" and is_tag(tag)):
+            raise InvalidTag(start, f"unknown tag {tag!r} (allowed: O and TYPE)", "correct it, or name its `scheme`")
+        if tag != "O":
+            mentions.append(contiguous_mention(tag, start, end))
     return tuple(mentions)
 
 
@@ -233,8 +267,10 @@ def encode(length: int, mentions: Sequence[Mention], scheme: str = "IOB2", overl
 
 
 def encode_canonical(length: int, mentions: Iterable[Mention], scheme: str) -> list[str]:
-    """Convert mentions to tags without checks, for writers of files."""
+    """Convert flat mentions to tags, for writers of files."""
     tags = ["O"] * length
+    if scheme == WITHOUT_PREFIXES:
+        return _encode_io(tags, mentions)
     begin, inside, last, single = _LETTERS[scheme]
     previous: tuple[str, int] | None = None
     for mention in mentions:
@@ -249,6 +285,21 @@ def encode_canonical(length: int, mentions: Iterable[Mention], scheme: str) -> l
             tags[end - 1] = f"{last}-{label}"
         if begin == inside and previous == (label, start):  # IOB1 separates adjacent mentions of one label
             tags[start] = f"B-{label}"
+        previous = (label, end)
+    return tags
+
+
+def _encode_io(tags: list[str], mentions: Iterable[Mention]) -> list[str]:
+    """Write mentions into tags without prefixes; an error where they would be read as others."""
+    remedy = "choose a scheme with prefixes (`write_options={'scheme': 'IOB2'}`)"
+    previous: tuple[str, int] | None = None
+    for mention in mentions:
+        label, (start, end) = mention.label, mention.spans[0]
+        if is_tag(label):
+            raise LossError(f"the label {label!r} would be read as a tag with a prefix", remedy=remedy)
+        if previous == (label, start):
+            raise LossError(f"two neighbouring mentions of {label} would be read as one", remedy=remedy)
+        tags[start:end] = [label] * (end - start)
         previous = (label, end)
     return tags
 
@@ -274,11 +325,13 @@ class SchemeDetector:
     def __init__(self) -> None:
         self._initial_prefixes: Counter[str] = Counter()
         self._prefixes: Counter[str] = Counter()
+        self._tags: Counter[str] = Counter()
 
     def update(self, tags: Iterable[str]) -> None:
         """Add the tags of a sentence."""
         previous = "O"
         for tag in tags:
+            self._tags[tag] += 1
             if tag != "O":
                 self._prefixes[tag[:1]] += 1
                 if previous[2:] != tag[2:]:
@@ -294,11 +347,15 @@ class SchemeDetector:
     def is_decided(self) -> bool:
         """Whether further tags are unlikely to change the result."""
         # IOBES and BMES differ only in mentions of three tokens and more.
+        if not any(tag != "O" and is_tag(tag) for tag in self._tags):  # the share of O shows tags without prefixes
+            return self.has_mentions and self._tags.total() >= _MANY_TAGS
         has_end = self._prefixes["E"] or self._prefixes["S"]
         return self.has_mentions and not (has_end and not self._prefixes["I"] and not self._prefixes["M"])
 
     def scheme(self) -> str:
         """Return the most likely scheme; IOB2 if no mention has been seen."""
+        if have_no_prefixes(self._tags):
+            return WITHOUT_PREFIXES
         if self._prefixes["L"] or self._prefixes["U"]:
             return "BILOU"
         if self._prefixes["M"]:

@@ -23,6 +23,7 @@ import orjson
 from entaug.core.corpus import is_made_key
 from entaug.core.data import Sentence
 from entaug.core.mentions import Mention
+from entaug.core.tags import describe_scheme
 from entaug.errors import LossError
 from entaug.files.streams import read_beginning, read_line_chunks
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, BaseFormat, FormatCapabilities, ReadReport, before_of
@@ -62,7 +63,7 @@ class JsonlDialect(RecordLayout):
     def describe(self) -> str:
         fields = "" if self.token_field == "tokens" else f", tokens in {self.token_field!r}"  # noqa: S105
         if self.tags:
-            return f"JSON lines{fields}, {self.scheme} tags in {self.tags!r}"
+            return f"JSON lines{fields}, {describe_scheme(self.scheme)} tags in {self.tags!r}"
         how = {"offsets": "start/end", "spans": "spans", "mixed": "start/end, spans where there are gaps"}
         if self.entity_field != "entities":
             fields += f", entities in {self.entity_field!r}"

@@ -26,7 +26,7 @@ from entaug.config.registry import import_extra
 from entaug.core.alignment import align_spaces
 from entaug.core.corpus import Corpus
 from entaug.core.data import Sentence
-from entaug.core.tags import KEEP_SOME, Overlap
+from entaug.core.tags import KEEP_SOME, Overlap, describe_scheme
 from entaug.errors import InputError, LossError, ParameterError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import read_beginning, read_bytes
@@ -73,7 +73,10 @@ class HfDialect(RecordLayout):
         return self.tag_field or "ner_tags"
 
     def describe(self) -> str:
-        tags, entities = f"{self.scheme} tags in {self.tag_name!r}", f"mentions in {self.entity_field!r}"
+        tags, entities = (
+            f"{describe_scheme(self.scheme)} tags in {self.tag_name!r}",
+            f"mentions in {self.entity_field!r}",
+        )
         auto = f"{tags}, or {entities} where there are nested ones"
         where = {"tags": tags, "entities": entities, "auto": auto}
         return f"table, tokens in {self.token_field!r}, {where[self.mentions]}"
@@ -502,7 +505,8 @@ def _tags(rows: Sequence[Sentence], dialect: HfDialect) -> tuple[Any, list[str]]
     """The column of tags, numbers, and their names."""
     pa = _pyarrow()
     labels = sorted({mention.label for sentence in rows for mention in sentence.mentions})
-    tags = ["O", *(f"{prefix}-{label}" for label in labels for prefix in _PREFIXES[dialect.scheme])]
+    prefixes = [f"{prefix}-" for prefix in _PREFIXES.get(dialect.scheme, "")] or [""]
+    tags = ["O", *(f"{prefix}{label}" for label in labels for prefix in prefixes)]
     names = list(dict.fromkeys([*dialect.names, *tags]))
     number = {tag: i for i, tag in enumerate(names)}
     numbers = [[number[tag] for tag in sentence.iob(dialect.scheme)] for sentence in rows]

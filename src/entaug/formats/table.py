@@ -23,6 +23,7 @@ import io
 import json
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
@@ -33,7 +34,16 @@ from typing import Any, Literal
 
 from entaug.config.registry import import_extra
 from entaug.core.data import Sentence
-from entaug.core.tags import InvalidTag, Overlap, SchemeDetector, decode_canonical, encode_canonical, is_tag
+from entaug.core.tags import (
+    InvalidTag,
+    Overlap,
+    SchemeDetector,
+    decode_canonical,
+    describe_scheme,
+    encode_canonical,
+    have_no_prefixes,
+    is_tag,
+)
 from entaug.errors import InputError, LossError, OutputError, TagError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import extension_of, is_latin, read_beginning, read_bytes
@@ -142,7 +152,7 @@ class TableDialect(SegmentationOptions):
     def describe(self) -> str:
         unit = self.rows.removesuffix("s")
         sentence = f", sentences in {self.sentence_column!r}" if self.rows == "tokens" and not self.empty_rows else ""
-        scheme = f", {self.scheme}" if self.is_tagged else ""
+        scheme = f", {describe_scheme(self.scheme)}" if self.is_tagged else ""
         where = f"words in {self.words_column!r}, labels in {self.labels_column!r}"
         separator = f" with {self.separator}s" if self.separator else ""
         return f"table{separator}, one {unit} a row, {where}{sentence}{scheme}"
@@ -611,7 +621,7 @@ def _detect_columns(rows: list[Row], dialect: TableDialect, options: Mapping[str
     if not labels:
         what = "no column of labels is known" if has_heading else "no heading, and no column of tags alone"
         raise InputError(f"{what}: {told}", remedy="name them: `words=NAME` and `labels=NAME`")
-    kind = _kind_of(cells[labels], dialect.names)
+    kind = _kind_of(cells[labels], dialect.names, is_named=has_heading)
     others = [name for name in names if name != labels]
     known = {"offsets": (*_TEXT_NAMES, *_WORD_NAMES), "string": _STRING_NAMES}.get(kind, _WORD_NAMES)
     words = find("words", known, {labels})
@@ -637,7 +647,7 @@ def _detect_columns(rows: list[Row], dialect: TableDialect, options: Mapping[str
 def _label_column(cells: Mapping[str, list[str]], by_name: Mapping[str, str], tag_names: Sequence[str]) -> str:
     """The column of tags or mentions, by its name or by its values; empty without one."""
     known = [by_name[name] for name in _LABEL_NAMES if name in by_name]
-    if fitting := [name for name in known if _kind_of(cells[name], tag_names)]:
+    if fitting := [name for name in known if _kind_of(cells[name], tag_names, is_named=True)]:
         return fitting[0]
     # Without a known name only tags show what they are.
     others = [name for name in cells if name not in known and _kind_of(cells[name], ()) == "tag"]
@@ -651,7 +661,9 @@ def _label_column(cells: Mapping[str, list[str]], by_name: Mapping[str, str], ta
     return ""
 
 
-def _kind_of(cells: Iterable[str], names: Sequence[str]) -> Literal["", "tag", "string", "list", "offsets"]:
+def _kind_of(
+    cells: Iterable[str], names: Sequence[str], *, is_named: bool = False
+) -> Literal["", "tag", "string", "list", "offsets"]:
     """The kind of labels in a column; empty where its cells are neither tags nor mentions."""
     filled = [cell.strip() for cell in cells if cell.strip()]
     sample = filled[:100]
@@ -660,6 +672,8 @@ def _kind_of(cells: Iterable[str], names: Sequence[str]) -> Literal["", "tag", "
     is_number = bool(names) and all(cell.isdecimal() for cell in filled)
     # A few cells may be faults, which reading reports.
     if filled and (is_number or sum(map(is_tag, filled)) >= 0.8 * len(filled)):
+        return "tag"
+    if is_named and have_no_prefixes(Counter(filled)):  # without a heading the first row might be one
         return "tag"
     try:
         values = [_parse_list(cell) for cell in sample]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from sys import intern
@@ -10,7 +11,7 @@ from typing import Any, Literal, TypeVar
 from entaug.core.alignment import align_spaces
 from entaug.core.data import Sentence, split_fields
 from entaug.core.mentions import Mention, contiguous_mention
-from entaug.core.tags import InvalidTag, SchemeDetector, decode_canonical, is_tag
+from entaug.core.tags import InvalidTag, SchemeDetector, decode_canonical, have_no_prefixes, is_tag
 from entaug.errors import InputError
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, NO_LABELS, Dialect, ReadReport, are_columns
 from entaug.formats.records import TOKEN_NAMES, as_object
@@ -140,6 +141,8 @@ def are_tags(values: Sequence[Any], name: str) -> bool:
     """Whether the values of a field are tags."""
     # A word may look like a tag, so a field of any name needs more evidence.
     has_evidence = bool(values) if name in _TAG_NAMES else "O" in values[:_SAMPLE]
+    if name in _TAG_NAMES and set(map(type, values)) == {str} and have_no_prefixes(Counter(values)):
+        return True
     return has_evidence and all(isinstance(value, str) and is_tag(value) for value in values[:_SAMPLE])
 
 

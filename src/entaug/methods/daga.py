@@ -34,7 +34,7 @@ _PLACES = "IOBES"  # the tag scheme that tells all places of words in mentions a
 _NUMBER = re.compile(r"[+-]?\d[\d.,:/-]*")
 _MIN_WORDS_OF_SUFFIX = 5  # words seen once that share a suffix; with fewer it is not part of the placeholder
 
-TagScheme = Annotated[str, Check(lambda name: bool(canonical_scheme(name)), f"one of {', '.join(SCHEMES)}")]
+TagScheme = Annotated[str, Check(lambda name: canonical_scheme(name) in SCHEMES, f"one of {', '.join(SCHEMES)}")]
 
 
 @dataclass(kw_only=True, eq=False)

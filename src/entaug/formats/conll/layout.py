@@ -12,7 +12,16 @@ from typing import Annotated, Literal
 
 from entaug.config.params import Check
 from entaug.core.spacing import is_unspaced_script
-from entaug.core.tags import InvalidTag, Overlap, SchemeDetector, decode_canonical, is_tag
+from entaug.core.tags import (
+    WITHOUT_PREFIXES,
+    InvalidTag,
+    Overlap,
+    SchemeDetector,
+    decode_canonical,
+    describe_scheme,
+    have_no_prefixes,
+    is_tag,
+)
 from entaug.errors import InputError, ParameterError
 from entaug.files.streams import check_characters, find_in_file, read_line_chunks
 from entaug.formats.base import Dialect
@@ -44,7 +53,7 @@ class ConllDialect(Dialect):
         separator: the separator of columns: ``"tab"``, ``"space"``, or ``"runs"`` of tabs and spaces.
         token_column: the column of the tokens, from 0.
         tag_column: the column of the tags, from 0; -1 for the last.
-        scheme: the tag scheme.
+        scheme: the tag scheme, IO for tags without prefixes.
         numbered_from: the first number where column 0 numbers the tokens of a sentence; numbers are not kept but
             written anew.
         ids: whether ``# sent_id = ...`` comments hold the ids of sentences.
@@ -112,7 +121,8 @@ class ConllDialect(Dialect):
             tag += f" (tags in {', '.join(map(str, self.other_tag_columns))} too: `tag_column`)"
         unit = "character" if self.characters else "token"
         separator = _SEPARATOR_NAMES[self.separator]
-        return f"CoNLL columns, {separator}, {unit} in column {self.token_column}, tag in {tag}, {self.scheme}"
+        scheme = describe_scheme(self.scheme)
+        return f"CoNLL columns, {separator}, {unit} in column {self.token_column}, tag in {tag}, {scheme}"
 
     def column_name(self, column: int) -> str:
         """Return the name of a further column in the `columns` of a sentence."""
@@ -195,10 +205,13 @@ def is_comment(line: str, dialect: ConllDialect | None = None) -> bool:
         return True
     cells = split_row(line, None)
     column = -1 if dialect is None else dialect.tag_column
-    if column == -1:
-        return len(cells) < 2 or not is_tag(cells[-1])
     has_usual_width = dialect is None or len(cells) == (dialect.num_columns or len(cells))
-    return not (-len(cells) <= column < len(cells) and has_usual_width and is_tag(cells[column]))
+    if column == -1:
+        is_row = len(cells) > 1 and is_tag(cells[-1])
+    else:
+        is_row = -len(cells) <= column < len(cells) and has_usual_width and is_tag(cells[column])
+    has_no_prefix = dialect is not None and dialect.scheme == WITHOUT_PREFIXES  # "#Oslo LOC": any word may be a label
+    return not (is_row or (has_no_prefix and has_usual_width and cells[0] != "#"))
 
 
 def comment_name(line: str) -> str:
@@ -271,7 +284,17 @@ def detect_dialect(path: Path, dialect: ConllDialect, given: Collection[str]) ->
         dialect = replace(dialect, characters=_are_characters(dialect, sentences[: len(sample)]))
     if "scheme" not in given:
         dialect = replace(dialect, scheme=_detect_scheme(dialect, sentences, further))
+    if dialect.scheme == WITHOUT_PREFIXES and _begin_with_heading(sentences, dialect):
+        number, row = sample[0][0]
+        raise InputError(f"begins with a heading: {row[:100]!r}", path=str(path), line=number, remedy="delete the line")
     return dialect
+
+
+def _begin_with_heading(sentences: list[Rows], dialect: ConllDialect) -> bool:
+    """Whether the first row names the columns, so that its last cell would be read as a label."""
+    first, column = sentences[0][0], dialect.tag_column
+    num_alike = sum(row[column] == first[column] for rows in sentences for row in rows if column < len(row))
+    return num_alike == 1 and first[dialect.token_column].upper().rstrip("S") in _TOKEN_COLUMN_NAMES
 
 
 def _read_sample(blocks: Iterator[Block], dialect: ConllDialect) -> tuple[list[list[tuple[int, str]]], ConllDialect]:
@@ -434,11 +457,15 @@ class _ColumnDetector:
             if column != token and self._detect_attribute(column):
                 self.may_be_nested = False
                 return (column,)
+        for column in reversed(range(self._num_columns)):
+            if column != (token or 0) and have_no_prefixes(Counter(row[column].strip() for row in self._rows)):
+                return (column,)
         raise InputError(
             f"no column holds tags (first row: {first_row[1][:100]!r})",
             path=str(path),
             line=first_row[0],
-            remedy="name it with `tag_column`, counted from 0, or name another format with `format`",
+            remedy="name it with `tag_column`, counted from 0 (if tags have no prefixes, with `scheme='IO'`), or name "
+            "another format with `format`",
         )
 
     def _detect_attribute(self, column: int) -> bool:
