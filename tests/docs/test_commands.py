@@ -290,8 +290,8 @@ def limits_of_study(arguments: list[str]) -> list[str]:
 def train_named_taggers(arguments: list[str]) -> None:
     """Train the taggers that a command reads; they must be there when its options are parsed."""
     names = {"result/tagger", "larger-tagger"} & set(arguments) if arguments[0] == "augment" else set()
-    if arguments[0] == "evaluate" and "--tagger" not in arguments and Path(arguments[-1]).name == "tagger":
-        names.add(arguments[-1])
+    if arguments[0] == "evaluate" and "--tagger" not in arguments and Path(arguments[2]).name == "tagger":
+        names.add(arguments[2])
     if arguments[0] in ("predict", "export") and ":" not in arguments[1]:
         names.add(arguments[1])
     for name in names:

@@ -630,3 +630,9 @@ def test_neighbours_that_would_be_one_mention_are_not_written(tmp_path: Path) ->
     new = entaug.read(tmp_path / "new.conll")
     assert len(new) > 3
     assert all(sorted(m.label for m in sentence.mentions) == ["LOC", "PER", "PER"] for sentence in new)
+
+
+def test_a_label_with_white_space_at_its_edge_is_not_written(tmp_path: Path) -> None:
+    padded = Sentence(["Ada", "left"], [Mention("PER\u2003", [(0, 1)])])
+    with pytest.raises(LossError, match=r"the label 'PER\\u2003' has white space at its edge"):
+        entaug.write([padded], tmp_path / "a.conll")

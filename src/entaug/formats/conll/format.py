@@ -478,6 +478,9 @@ def _are_levels_written(sentence: Sentence, dialect: ConllDialect) -> bool:
 
 
 def _format_sentence(sentence: Sentence, dialect: ConllDialect) -> str:
+    if padded := next((m.label for m in sentence.mentions if m.label != m.label.strip()), None):
+        what = f"the label {padded!r} has white space at its edge, which would not be read"
+        raise LossError(what, path=sentence.id, remedy="rename it, or write JSON lines")
     try:
         if dialect.tag_columns:
             tags = _encode_levels(sentence, dialect)
