@@ -106,7 +106,7 @@ def test_real_models_that_have_learned_the_labels(name: str) -> None:
             assert words.issuperset(map(str.lower, new.tokens)), "placeholders are filled"
 
 
-@pytest.mark.parametrize(("name", "least"), [("cr", 40), ("crop", 20), ("rotate", 5)])
+@pytest.mark.parametrize(("name", "least"), [("cr", 60), ("crop", 20), ("rotate", 5)])
 def test_real_trees(name: str, least: int) -> None:
     gold = list(entaug.read(EXAMPLE / "train.conll"))[:60]
     made = list(entaug.create_augmenter(name, seed=1, copies=2).fit(gold).augment(gold))
@@ -186,4 +186,4 @@ def test_the_command_line_takes_a_folder(tmp_path: Path) -> None:
     out = tmp_path / "out.conll"
     command = ["augment", str(EXAMPLE / "train.conll"), "-m", "lm", "--masked-lm", str(models.model_path("tiny-bert"))]
     assert main([*command, "-o", str(out), "--num-replacements", "1", "--min-p", "0"]) == 0
-    assert len(entaug.read(out)) > 100  # little that so small a model proposes passes the checks
+    assert len(entaug.read(out)) > 160

@@ -324,7 +324,6 @@ class SchemeDetector:
 
     def __init__(self) -> None:
         self._initial_prefixes: Counter[str] = Counter()
-        self._prefixes: Counter[str] = Counter()
         self._tags: Counter[str] = Counter()
 
     def update(self, tags: Iterable[str]) -> None:
@@ -332,16 +331,17 @@ class SchemeDetector:
         previous = "O"
         for tag in tags:
             self._tags[tag] += 1
-            if tag != "O":
-                self._prefixes[tag[:1]] += 1
-                if previous[2:] != tag[2:]:
-                    self._initial_prefixes[tag[:1]] += 1
+            if tag != "O" and previous[2:] != tag[2:]:
+                self._initial_prefixes[tag[:1]] += 1
             previous = tag
+
+    def _prefixes(self) -> set[str]:
+        return {tag[:1] for tag in self._tags if tag != "O"}
 
     @property
     def has_mentions(self) -> bool:
         """Whether any mention has been seen."""
-        return bool(self._prefixes)
+        return bool(self._prefixes())
 
     @property
     def is_decided(self) -> bool:
@@ -349,18 +349,19 @@ class SchemeDetector:
         # IOBES and BMES differ only in mentions of three tokens and more.
         if not any(tag != "O" and is_tag(tag) for tag in self._tags):  # the share of O shows tags without prefixes
             return self.has_mentions and self._tags.total() >= _MANY_TAGS
-        has_end = self._prefixes["E"] or self._prefixes["S"]
-        return self.has_mentions and not (has_end and not self._prefixes["I"] and not self._prefixes["M"])
+        prefixes = self._prefixes()
+        return prefixes.isdisjoint("ES") or not prefixes.isdisjoint("IM")
 
     def scheme(self) -> str:
         """Return the most likely scheme; IOB2 if no mention has been seen."""
         if have_no_prefixes(self._tags):
             return WITHOUT_PREFIXES
-        if self._prefixes["L"] or self._prefixes["U"]:
+        prefixes = self._prefixes()
+        if not prefixes.isdisjoint("LU"):
             return "BILOU"
-        if self._prefixes["M"]:
+        if "M" in prefixes:
             return "BMES"
-        if self._prefixes["E"] or self._prefixes["S"]:
+        if not prefixes.isdisjoint("ES"):
             return "IOBES"
         # In IOB1 a mention that follows no other begins with I-, in IOB2 with B-. In a file with both, the majority
         # decides, and the reader reports the others as errors.
