@@ -229,7 +229,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     _augment("lm", "--copies", "2", prepare=few(6), is_heavy=True, has_models=True, weight=0.15),
     _augment("melm", "--masked-lm", "bert", *_TRAINING, **_TRAINED),
     _augment("daga", *_TRAINING, **_TRAINED),
-    _augment("entda", *_GENERATOR, *_TRAINING, **_TUNED),
+    _augment("entda", *_GENERATOR, "--candidates", "1", *_TRAINING, **_TUNED),
     _augment("mulda", *_GENERATOR, *_TRAINING, **_TUNED),
 )
 

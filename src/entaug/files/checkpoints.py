@@ -184,6 +184,7 @@ class CheckpointedWriter(RunWriter):
         self._key = key
         self._finish = finish or (lambda draft: move_file(draft, output))
         self._text = _PartialFile(output)
+        self.path = self._text.path
         self._rejected = _PartialFile(rejected) if rejected else None
         self._files = [self._text, *([self._rejected] if self._rejected else [])]
         self._note = partial_paths(output)[1]
@@ -211,11 +212,6 @@ class CheckpointedWriter(RunWriter):
             self._write_note({"key": self._key})
             for file in self._files:
                 file.create()
-
-    @property
-    def path(self) -> Path:
-        """The partial file."""
-        return self._text.path
 
     def _resumable_offsets(self, *, force: bool) -> list[int]:
         """The number of bytes of each partial file to keep; empty to start from the beginning."""
@@ -292,19 +288,22 @@ class CheckpointedWriter(RunWriter):
 
     def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
         with self._claims:
-            self._close(kind)
+            if kind is None:
+                self._conclude()
+            else:
+                self._give_up(kind)
 
-    def _close(self, kind: type[BaseException] | None) -> None:
-        if kind is None:
-            try:
-                for file in self._files:
-                    file.close()
-                self.keep_rejected()  # before the output, whose existence says that all is done
-                self._finish(self.path)
-                self._remove()
-            except OSError as error:
-                raise output_error(follow_link(self._output), error) from None
-            return
+    def _conclude(self) -> None:
+        try:
+            for file in self._files:
+                file.close()
+            self.keep_rejected()  # before the output, whose existence says that all is done
+            self._finish(self.path)
+            self._remove()
+        except OSError as error:
+            raise output_error(follow_link(self._output), error) from None
+
+    def _give_up(self, kind: type[BaseException]) -> None:
         keep = self.state is not None and not issubclass(kind, InputError | LossError)
         with contextlib.suppress(OSError, OutputError):  # the first error is the one to report
             if keep:

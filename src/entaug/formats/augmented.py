@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -269,16 +270,19 @@ class PairedFile:
             name for sentence, reason in judged if reason is None for name in self.target_file.lost(sentence)
         )
         self.reading.notes.update(self.job.settle_losses(lost, self.target_file))
-        with contextlib.ExitStack() as stack:
-            # What is entered first is moved into place last: the output, whose existence says that all is done.
-            writer = stack.enter_context(self.target_file.writer(force=self.job.force))
-            for sentence, reason in judged:
-                if reason is None:
-                    writer.write(sentence)
-            if rejected is not None:
-                writer = stack.enter_context(target(rejected, "jsonl").writer())
-                for sentence, reason in judged:
-                    if reason is not None:
-                        provenance = replace(sentence.provenance or Provenance(), rejected=reason)
-                        writer.write(sentence.with_(provenance=provenance))
+        kept = [self.target_file.encode(sentence) for sentence, reason in judged if reason is None]
+        left_out = []
+        if rejected is not None:
+            file = target(rejected, "jsonl")
+            made = (
+                (sentence, sentence.provenance or Provenance(), reason)
+                for sentence, reason in judged
+                if reason is not None
+            )
+            left_out = [file.encode(s.with_(provenance=replace(how, rejected=reason))) for s, how, reason in made]
+        key = blake2b(repr((self.target_file.dialect, kept, left_out)).encode(), digest_size=16).hexdigest()
+        with self.target_file.open_run(key, force=self.job.force, rejected=rejected) as writer:
+            writer.write(kept)
+            writer.write_rejected(left_out)
+            writer.release()
         return lost

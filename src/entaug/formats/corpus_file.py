@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import BinaryIO
 
 from entaug.core.data import Provenance, Sentence
 from entaug.errors import EntaugError, OutputError
-from entaug.files.atomic import atomic_path, move_file, open_output, output_error
+from entaug.files.atomic import atomic_file, atomic_path, move_file, open_output, output_error
+from entaug.files.checkpoints import CheckpointedWriter, DirectWriter, RunWriter
 from entaug.files.streams import encode_text, is_special, is_stdout
 from entaug.formats.base import NO_MENTION, BaseFormat, Dialect, ReadReport
 from entaug.formats.bookkeeping import BOOKKEEPING, without_bookkeeping
@@ -160,6 +163,20 @@ class CorpusFile:
                 remedy = "free some space there, or let TMPDIR name a folder with more"
                 raise OutputError(what, path=str(Path(folder).parent), remedy=remedy) from None
             self.finish(draft, force=force)
+
+    @contextlib.contextmanager
+    def open_run(self, key: str, *, force: bool = False, rejected: Path | None = None) -> Iterator[RunWriter]:
+        """Open the output of a run, with a file of rejected sentences or without."""
+        with contextlib.ExitStack() as stack:
+            if is_stdout(self.path) or is_special(self.path):
+                stream = sys.stdout.buffer if is_stdout(self.path) else stack.enter_context(atomic_file(self.path))
+                writer: RunWriter = DirectWriter(stream, self.heading, rejected)
+            else:
+                finish = partial(self.finish, force=force)
+                writer = CheckpointedWriter(
+                    self.path, key, force=force, heading=self.heading, rejected=rejected, finish=finish
+                )
+            yield stack.enter_context(writer)
 
     def write(self, sentences: Iterable[Sentence], *, force: bool = False) -> int:
         """Write all sentences."""

@@ -97,7 +97,9 @@ class FileJob:
         if is_output or is_stdout(rejected) or is_special(path) or path.is_dir():
             message = "rejected sentences are written to a file of their own"
             raise OutputError(message, path=str(rejected), remedy="name one that ends in .jsonl")
-        check_output(path, self.input, force=self.force)
+        # That of an interrupted run is moved into place before the output, and its note is removed after it.
+        is_left = not is_stdout(self.output) and partial_paths(as_path(self.output))[1].exists()
+        check_output(path, self.input, force=self.force or is_left)
         return path
 
     def check_beside(self, path: str | Path, inputs: Iterable[str | Path | None] = ()) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import pickle
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,11 +32,10 @@ from entaug.core.data import Provenance, Sentence
 from entaug.core.edits import PLACEHOLDER
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import EntaugError, InputError, ParameterError
-from entaug.files.atomic import atomic_file
-from entaug.files.checkpoints import CheckpointedWriter, DirectWriter, RunWriter
+from entaug.files.checkpoints import CheckpointedWriter, RunWriter
 from entaug.files.mention_lists import mention_lists
 from entaug.files.review import Review, read_review
-from entaug.files.streams import is_special, is_stdout, open_bytes
+from entaug.files.streams import open_bytes
 from entaug.formats.base import ReadReport, note_lines
 from entaug.formats.corpus_file import CorpusFile
 from entaug.formats.file_job import (
@@ -153,7 +151,7 @@ def augment_file(
         while True:
             with (
                 contextlib.suppress(_KeyClash),  # then all ids are known, and the keys are others
-                open_writer(output, run.work.target_file, key, force=job.force, rejected=rejected_path) as writer,
+                run.work.target_file.open_run(key, force=job.force, rejected=rejected_path) as writer,
             ):
                 summary = run.read(output, writer, copy_gold=not only_new)
                 if job.allow_loss:  # by default everything may be lost, and the notes tell what
@@ -650,27 +648,6 @@ class Results:
         share = ceil(_EXAMPLES / len(self.summary.method.split("+")))
         is_new = all(example.source is not one.source for one in examples)
         return len(examples) < _EXAMPLES and is_new and methods.count(own) < share
-
-
-@contextlib.contextmanager
-def open_writer(
-    output: str | Path, target_file: CorpusFile, key: str, *, force: bool, rejected: Path | None
-) -> Iterator[RunWriter]:
-    """Open the output of an augmentation."""
-    with contextlib.ExitStack() as stack:
-        if is_stdout(output) or is_special(Path(output)):
-            stream = sys.stdout.buffer if is_stdout(output) else stack.enter_context(atomic_file(Path(output)))
-            writer: RunWriter = DirectWriter(stream, target_file.heading, rejected)
-        else:
-            writer = CheckpointedWriter(
-                Path(output),
-                key,
-                force=force,
-                heading=target_file.heading,
-                rejected=rejected,
-                finish=lambda draft: target_file.finish(draft, force=force),
-            )
-        yield stack.enter_context(writer)
 
 
 def check_any(summary: AugmentSummary, writer: RunWriter, *, has_rejected: bool) -> None:

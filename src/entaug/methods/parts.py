@@ -37,7 +37,6 @@ from entaug.methods.augment import (
     block_size,
     check_any,
     files_of,
-    open_writer,
 )
 from entaug.methods.base import Augmenter, window_of
 from entaug.methods.combined import CombinedAugmenter
@@ -264,7 +263,7 @@ def merge_parts(
     check_apart([output, rejected], [*inputs, *(file.path for file in files)])
     rejected_path = FileJob(files[0].path, output, force).check(rejected=rejected)
     target_file.check_target(force=force)
-    with _naming(files), open_writer(output, target_file, key, force=force, rejected=rejected_path) as writer:
+    with _naming(files), target_file.open_run(key, force=force, rejected=rejected_path) as writer:
         if with_gold and writer.state is None:
             for number, file in enumerate(files, start=1):
                 sources = file.sources()

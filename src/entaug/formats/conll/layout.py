@@ -267,7 +267,7 @@ def detect_dialect(path: Path, dialect: ConllDialect, given: Collection[str]) ->
     dialect = columns.detect(path, sample[0][0])
     further = (_split_block(block, dialect) for block in blocks)
     sentences = [_words(rows, dialect) for rows in sentences]
-    if columns.may_be_nested:
+    if len(columns.tag_candidates) > 1:
         nested = _NestedColumnDetector(dialect, columns.tag_candidates, sentences)
         while not nested.is_decided and (rows_read := next(further, None)) is not None:
             nested.update(rows_read)
@@ -364,7 +364,7 @@ class _ColumnDetector:
             sum(is_tag(row[i].strip()) for row in self._rows) / len(self._rows) for i in range(self._num_columns)
         ]
         self.may_be_nested = "tag_columns" not in given and "tag_column" not in given
-        self.tag_candidates: list[int] = []
+        self.tag_candidates: list[int] = []  # those that may hold nested mentions
 
     def detect(self, path: Path, first_row: tuple[int, str]) -> ConllDialect:
         """Detect the columns."""
@@ -522,12 +522,12 @@ class _NestedColumnDetector:
 
     @property
     def is_decided(self) -> bool:
-        """Whether the last column has shown mentions, or there is only one."""
-        return len(self._columns) < 2 or bool(self._labels[self._columns[-1]])
+        """Whether the last column has shown mentions."""
+        return bool(self._labels[self._columns[-1]])
 
     def update(self, rows: Rows) -> None:
         """Add the mentions of a sentence."""
-        if len(self._columns) < 2 or any(len(row) <= self._columns[-1] for row in rows):
+        if any(len(row) <= self._columns[-1] for row in rows):
             return
         try:
             levels = [decode_canonical([row[c] for row in rows], self._scheme, Counter()) for c in self._columns]
