@@ -632,7 +632,8 @@ def test_neighbours_that_would_be_one_mention_are_not_written(tmp_path: Path) ->
     assert all(sorted(m.label for m in sentence.mentions) == ["LOC", "PER", "PER"] for sentence in new)
 
 
-def test_a_label_with_white_space_at_its_edge_is_not_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["a.conll", "a.csv"])
+def test_a_label_with_white_space_at_its_edge_is_not_written(tmp_path: Path, name: str) -> None:
     padded = Sentence(["Ada", "left"], [Mention("PER\u2003", [(0, 1)])])
     with pytest.raises(LossError, match=r"the label 'PER\\u2003' has white space at its edge"):
-        entaug.write([padded], tmp_path / "a.conll")
+        entaug.write([padded], tmp_path / name)
