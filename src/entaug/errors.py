@@ -127,6 +127,7 @@ class UnknownNameError(EntaugError, LookupError):
     """There is no method, format or backend of that name."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], others: Iterable[str] = ()) -> None:
+        self.kind, self.name = kind, name
         names = sorted(known)
         by_lower = {known_name.lower(): known_name for known_name in names}
         near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)

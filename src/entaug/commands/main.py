@@ -113,7 +113,8 @@ def _run(args: argparse.Namespace) -> int:
         from entaug.commands.options import READ_OPTIONS, WRITE_OPTIONS
 
         for option, (_, name) in {**READ_OPTIONS, **WRITE_OPTIONS}.items():
-            if getattr(args, option, None) is not None and error.message.endswith(f" format: {name!r}"):
+            is_given = getattr(args, option, None) is not None
+            if is_given and error.name == name and error.kind.startswith("option of "):
                 error.message = error.message.replace(repr(name), f"--{option.replace('_', '-')}")
         raise
     return code
