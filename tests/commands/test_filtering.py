@@ -15,6 +15,7 @@ from entaug.commands.main import main
 from entaug.core.data import split_fields
 from entaug.errors import InputError, OutputError, ParameterError
 from entaug.filters import Leakage, create_filters
+from entaug.formats.corpus_file import CorpusFile
 from entaug.methods.augment import augment_file
 from entaug.methods.token_replacement import LabelWiseTokenReplacement
 from helpers.command_line import fails, interrupt_after, repeated
@@ -180,6 +181,36 @@ def test_a_filtered_run_that_is_interrupted_goes_on_to_the_same_bytes(tmp_path: 
 
 
 # -------------------------------------------------------------------------------------------------- the command line
+
+
+@pytest.mark.parametrize("name", ["filter", "augment"])
+def test_a_run_that_ends_between_the_rejected_sentences_and_the_output_is_repaired_by_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    gold = written(tmp_path, "all.jsonl", [GOLD[0], *NEW[:2], GOLD[1], *NEW[2:]]) if name == "filter" else TRAIN
+
+    def run(folder: Path) -> list[bytes]:
+        out, rejected = folder / "out.jsonl", folder / "rejected.jsonl"
+        if name == "filter":
+            entaug.filter(gold, out, "validity+duplicates", rejected=rejected)
+        else:
+            method = LabelWiseTokenReplacement(seed=1, filters="similarity:min_similarity=0.8")
+            augment_file(gold, out, method, rejected=rejected)
+        assert sorted(path.name for path in folder.iterdir()) == ["out.jsonl", "rejected.jsonl"]
+        return [out.read_bytes(), rejected.read_bytes()]
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    for folder in (tmp_path / "whole", tmp_path / "killed"):
+        folder.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(CorpusFile, "finish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path / "killed")
+    assert (tmp_path / "killed" / "rejected.jsonl").exists()
+    assert not (tmp_path / "killed" / "out.jsonl").exists()
+    assert run(tmp_path / "killed") == run(tmp_path / "whole")
 
 
 def test_augment_with_filters_says_what_each_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
