@@ -210,6 +210,11 @@ def test_a_run_that_ends_between_the_rejected_sentences_and_the_output_is_repair
             run(tmp_path / "killed")
     assert (tmp_path / "killed" / "rejected.jsonl").exists()
     assert not (tmp_path / "killed" / "out.jsonl").exists()
+    (tmp_path / "own.jsonl").write_text("mine")
+    argv = ["filter", "--filter", "validity+duplicates"] if name == "filter" else ["augment", "--method", "lwtr"]
+    argv += ["-o", str(tmp_path / "killed" / "out.jsonl"), "--rejected", str(tmp_path / "own.jsonl")]
+    assert main([argv[0], str(gold), *argv[1:]]) == 3
+    assert (tmp_path / "own.jsonl").read_text() == "mine"
     assert run(tmp_path / "killed") == run(tmp_path / "whole")
 
 

@@ -172,9 +172,13 @@ class CorpusFile:
                 stream = sys.stdout.buffer if is_stdout(self.path) else stack.enter_context(atomic_file(self.path))
                 writer: RunWriter = DirectWriter(stream, self.heading, rejected)
             else:
-                finish = partial(self.finish, force=force)
                 writer = CheckpointedWriter(
-                    self.path, key, force=force, heading=self.heading, rejected=rejected, finish=finish
+                    self.path,
+                    f"{key} {rejected}",  # with another file of rejected sentences it is another run
+                    force=force,
+                    heading=self.heading,
+                    rejected=rejected,
+                    finish=partial(self.finish, force=force),
                 )
             yield stack.enter_context(writer)
 

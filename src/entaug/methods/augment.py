@@ -147,7 +147,7 @@ def augment_file(
     has_rejected = rejected_path is not None
     with Augmentation.open(job, augmenter, review, jobs, executor, address, progress) as run:
         run.work.with_rejected = has_rejected
-        key = run.key(only_new, has_rejected)
+        key = run.key(only_new)
         while True:
             with (
                 contextlib.suppress(_KeyClash),  # then all ids are known, and the keys are others

@@ -254,7 +254,7 @@ def merge_parts(
         told = {name: Counter(value) if isinstance(value, dict) else value for name, value in told.items()}
         summary = AugmentSummary(output=str(output), before=CorpusStatistics.from_dict(first["before"]), **told)
         with_gold, review = first["with_gold"], first["review"]
-        key = sha256(f"merge {first['key']} {len(files)} {rejected is not None}".encode()).hexdigest()
+        key = sha256(f"merge {first['key']} {len(files)}".encode()).hexdigest()
     except EntaugError as error:
         error.path = error.path or str(files[0].path)
         raise
