@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pytest
 from annotated_types import Ge
 
@@ -76,6 +77,14 @@ def test_a_wrong_value_fails_in_the_constructor_and_says_what_is_expected(name: 
         Example(**{name: value})
     assert str(caught.value) == f"{name} must be {expected}"
     assert caught.value.parameter == name
+
+
+def test_numbers_of_numpy_become_numbers() -> None:
+    given: dict[str, Any] = {"count": np.int64(2), "share": np.float32(0.5), "either": np.int32(3)}
+    made = Example(**given)
+    assert [(type(v), v) for v in (made.count, made.share, made.either)] == [(int, 2), (float, 0.5), (int, 3)]
+    with pytest.raises(ParameterError, match=r"^share must be a number from 0 to 1, or none, not 1\.5$"):
+        Example(share=np.float64(1.5))
 
 
 def test_an_invalid_default_is_told_as_that_of_its_class() -> None:

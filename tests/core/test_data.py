@@ -8,6 +8,7 @@ import pickle
 from itertools import groupby
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -208,6 +209,17 @@ def test_edit_by_hand() -> None:
         s.edit([Edit(6, 8, [])])
     with pytest.raises(EditError, match="every token"):
         s.edit([Edit(0, 7, [])])
+
+
+def test_tags_may_be_of_numpy_or_read_once() -> None:
+    wanted = Sentence(["Ada", "sang"], [Mention("PER", [(0, 1)])])
+    assert Sentence.from_iob(np.array(["Ada", "sang"]), np.array(["B-PER", "O"])) == wanted
+    assert Sentence.from_iob(["Ada", "sang"], iter(["B-PER", "O"])) == wanted
+
+
+def test_spans_may_be_of_numpy() -> None:
+    mention = Mention("X", np.array([[0, 1], [3, 4]]))
+    assert repr(mention) == repr(Mention("X", ((0, 1), (3, 4))))
 
 
 def test_edit_in_a_gap_keeps_and_joins() -> None:

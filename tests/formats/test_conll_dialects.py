@@ -241,8 +241,10 @@ def test_outer_mentions_stand_first_and_too_many_levels_are_refused(tmp_path: Pa
 def test_faults_name_line_and_column_and_twice_is_once(tmp_path: Path) -> None:
     options: dict[str, Any] = {"tag_columns": "1,2", "scheme": "IOB2"}
     path = put(tmp_path, "a.tsv", "a\tB-X\tO\nb\tI-X\tI-Y\n")
-    with pytest.raises(TagError, match=r"a\.tsv:2: tag column 2: I-Y after O: there is no Y mention"):
+    with pytest.raises(TagError, match=r"a\.tsv:2: column 2: I-Y after O: there is no Y mention"):
         entaug.read(path, **options)
+    with pytest.raises(TagError, match=r"b\.tsv:2: column 2: I-Y after O"):  # as `tag_columns` counts
+        entaug.read(put(tmp_path, "b.tsv", "1\ta\tO\tB-X\n2\tb\tI-Y\tI-X\n"), tag_columns="2,3", scheme="IOB2")
     assert entaug.read(path, repair=True, **options)[0].mentions[1] == Mention("Y", [(1, 2)])
     with pytest.raises(InputError, match=r"a\.tsv:2: 2 columns where 3 are expected"):
         entaug.read(put(tmp_path, "a.tsv", "a\tB-X\tO\nb\tI-X\n\nc\tO\tO\n\nd\tO\tO\n"), repair=True, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from entaug.errors import InputError, InputWarning, LossError, ParameterError
 from entaug.formats.exchange import as_corpus, from_pandas, from_spacy, to_pandas, to_spacy
 from entaug.taggers.base import TaggerTrainingConfig
 from entaug.taggers.flat import BiLSTMCRFTagger
+from entaug.teacher import Relabeller
 from helpers import tiny
 
 FLAT = list(entaug.read(EXAMPLE / "train.conll"))
@@ -178,6 +180,25 @@ def test_functions_of_files_take_what_is_in_memory() -> None:
     assert list(entaug.augment(rows, "mr", seed=1)) == list(
         entaug.augment([s.with_(id=None) for s in FLAT], "mr", seed=1)
     )
+
+
+def test_sentences_in_memory_are_filtered(tmp_path: Path) -> None:
+    new = entaug.augment(FLAT, "lwtr")
+    entaug.write(new, tmp_path / "new.jsonl")
+    texts = "similarity:min_similarity=0.55"
+    wanted = entaug.filter(tmp_path / "new.jsonl", tmp_path / "a.jsonl", texts, gold=EXAMPLE / "train.conll")
+    assert 0 < entaug.filter(new, tmp_path / "b.jsonl", texts, gold=FLAT).kept == wanted.kept
+    assert (tmp_path / "b.jsonl").read_text() == (tmp_path / "a.jsonl").read_text()
+    relabelled = entaug.relabel(new, tmp_path / "c.jsonl", Relabeller(tagger=FakeTagger()), gold=FLAT)
+    assert (relabelled.input, relabelled.after.sentences) == ("input", len(new))
+
+
+def test_functions_of_files_alone_say_so(tmp_path: Path) -> None:
+    corpus: Any = entaug.example()
+    with pytest.raises(ParameterError, match=r"^a path must be a string or a Path, not <Corpus of"):
+        entaug.convert(corpus, tmp_path / "a.jsonl")
+    with pytest.raises(ParameterError, match=r"^a path must be a string or a Path, not <Corpus of"):
+        entaug.augment_file(corpus, tmp_path / "a.jsonl", entaug.create_augmenter("sis"))
 
 
 def test_a_notebook_trains_and_predicts(tmp_path: Path) -> None:

@@ -184,6 +184,7 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     ),
     "no tags": ("a.csv", "word,tag\nMira,Person\n", "'tag' holds neither tags nor lists of mentions (first: 'Person')"),
     "numbers": ("a.csv", "tokens,ner_tags\n\"['a']\",[1]\n", ":2: the numbers in 'ner_tags' have no names; give them"),
+    "heading alone": ("a.csv", "sentence,word,tag\n", ":1: no sentence in it; give a file with labelled sentences"),
     "no heading": ("a.csv", "1,Mira,B-PER\n2,ran,O\n", ":1: no heading, and several columns: it has '0', '1', '2'"),
     "empty token": ("a.csv", "word,tag\nMira,B-PER\n,O\n", ":3: the token is empty"),
     "narrow": ("a.csv", "word,pos,tag\nMira,NN,B-PER\nran,O\n", ":3: 2 cells where the table has 3 columns"),

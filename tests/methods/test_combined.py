@@ -58,6 +58,8 @@ def test_text_form(text: str, expected: list[tuple[str, int, int]]) -> None:
         (lambda: entaug.augment(GOLD, MentionReplacement), ParameterError, CLASS),  # type: ignore[arg-type]
         (lambda: entaug.augment(GOLD, [MentionReplacement]), ParameterError, CLASS),  # type: ignore[list-item]
         (lambda: entaug.augment(GOLD, ["mr", 3]), ParameterError, "not 3; create one: entaug.create_augmenter"),  # type: ignore[list-item]
+        (lambda: entaug.augment(GOLD, []), ParameterError, "no method is given"),
+        (lambda: entaug.augment(GOLD, MentionReplacement(), copies=2), ParameterError, "copies is for methods"),
         (lambda: augment_file("a.conll", "b.conll", MentionReplacement), ParameterError, CLASS),  # type: ignore[arg-type]
         (lambda: list(parse_methods("sis+mr").augment(GOLD)), ParameterError, "mr is not fitted"),
     ],

@@ -54,6 +54,15 @@ def test_a_copy_has_an_epoch_of_its_own() -> None:
     assert copy.epoch == 3
 
 
+def test_the_corpus_has_any_form_in_memory() -> None:
+    gold = list(entaug.read(EXAMPLE / "train.conll"))[:12]
+    rows = OnlineDataset([(s.tokens, s.iob()) for s in gold], create_augmenter("sis", p=1.0), keep_gold=False)
+    assert [s.tokens for s in rows] == [s.tokens for s in dataset()]
+    for stream in (entaug.stream(EXAMPLE / "train.conll"), iter(gold)):
+        with pytest.raises(ParameterError, match="the corpus must be in memory"):
+            OnlineDataset(stream, create_augmenter("sis"))
+
+
 @pytest.mark.parametrize("epoch", [-1, 1.0, True, 2**63, None])
 def test_epochs_that_are_none_are_refused(epoch: Any) -> None:
     with pytest.raises(ParameterError, match="below 2\\^63"):

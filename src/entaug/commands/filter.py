@@ -17,6 +17,7 @@ from entaug.errors import InputError, ParameterError
 from entaug.files.review import Review, read_review
 from entaug.filters import Filter, apply_filters, create_filters
 from entaug.formats.augmented import AugmentedPair, PairedFile
+from entaug.formats.exchange import CorpusData, takes_data
 from entaug.formats.file_job import FileJob, FileOptions, write_text
 from entaug.methods.statistics import CorpusStatistics
 from entaug.methods.types import REVIEWED
@@ -53,12 +54,13 @@ class FilterSummary(FileSummary):
             yield f"wrote {self.log}: what was changed"
 
 
+@takes_data("input", "gold")
 def filter(  # noqa: A001
-    input: str | Path,
+    input: CorpusData,
     output: str | Path,
     filters: str | Filter | Sequence[str | Filter],
     *,
-    gold: str | Path | None = None,
+    gold: CorpusData | None = None,
     rejected: str | Path | None = None,
     review: str | Path | None = None,
     log: str | Path | None = None,
@@ -71,7 +73,7 @@ def filter(  # noqa: A001
         input: augmented sentences, with or without the gold ones; or ``"-"``.
         output: the file for the kept sentences, or ``"-"`` for standard output.
         filters: filters, in any form that `entaug.filters.create_filters` accepts.
-        gold: the file that was augmented; required if the input holds augmented sentences only, or no provenance.
+        gold: the corpus that was augmented; required if the input holds augmented sentences only, or no provenance.
         rejected: a JSON Lines file for the rejected sentences, with the reason in ``entaug.rejected``.
         review: decisions exported from a report, see `entaug.files.review`: sentences rejected there are left out, and
             those corrected there get the labels of the correction.

@@ -14,6 +14,7 @@ from entaug.commands.output import rejection_lines, relabelling_lines
 from entaug.core.progress import Progress, no_progress
 from entaug.errors import ParameterError
 from entaug.formats.augmented import PairedFile
+from entaug.formats.exchange import CorpusData, takes_data
 from entaug.formats.file_job import FileJob, FileOptions
 from entaug.methods.statistics import CorpusStatistics
 from entaug.metrics.tables import quantity
@@ -44,12 +45,13 @@ class RelabelSummary(FileSummary):
         yield from rejection_lines(self.rejected)
 
 
+@takes_data("input", "gold")
 def relabel(
-    input: str | Path,
+    input: CorpusData,
     output: str | Path,
     teacher: str | Relabeller = "ensemble",
     *,
-    gold: str | Path | None = None,
+    gold: CorpusData | None = None,
     rejected: str | Path | None = None,
     progress: Progress = no_progress,
     **files: Unpack[FileOptions],
@@ -65,7 +67,7 @@ def relabel(
         teacher: a tagger trained on the gold sentences, or the folder of a trained one, that checks and completes the
             labels: ``NAME:PARAMETER=VALUE,...`` with the parameters ``labels``, ``add_threshold``, ``doubt_threshold``
             and ``improbable``, or another form that `entaug.teacher.relabel.create_relabeller` accepts.
-        gold: the file that was augmented; required if the input holds augmented sentences only, or no provenance.
+        gold: the corpus that was augmented; required if the input holds augmented sentences only, or no provenance.
         rejected: a JSON Lines file for the rejected sentences, with the reason in ``entaug.rejected``.
         progress: the progress callback.
         files: how the files are read and written, see `FileJob`.

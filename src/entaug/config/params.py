@@ -36,6 +36,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from numbers import Number
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 
@@ -303,6 +304,9 @@ def validate(instance: Any) -> None:
     cls: Any = type(instance)
     for parameter in parameters(cls):
         value, default = getattr(instance, parameter.name), parameter.default
+        if isinstance(value, Number) and hasattr(value, "item"):  # a number of NumPy
+            value = value.item()
+            object.__setattr__(instance, parameter.name, value)
         try:
             parameter.check(value)
         except ParameterError as error:

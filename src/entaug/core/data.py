@@ -161,7 +161,7 @@ class Sentence:
         _set_fingerprint(self, None)
 
     @classmethod
-    def from_iob(cls, tokens: Iterable[str], tags: Sequence[str], scheme: str = "IOB2", **fields: Any) -> Sentence:
+    def from_iob(cls, tokens: Iterable[str], tags: Iterable[str], scheme: str = "IOB2", **fields: Any) -> Sentence:
         """Create a sentence from tokens and tags.
 
         Args:
@@ -178,7 +178,7 @@ class Sentence:
             >>> print(Sentence.from_iob(["Ada", "Byron", "left", "Rome"], ["B-PER", "I-PER", "O", "B-LOC"]))
             [Ada Byron]PER left [Rome]LOC
         """
-        tokens = tuple(tokens)
+        tokens, tags = tuple(tokens), tuple(tags)
         if len(tags) != len(tokens):
             raise InputError(f"there are {len(tags)} tags for {len(tokens)} tokens")
         return cls(tokens, tag_schemes.decode(tags, scheme), **fields)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Integral
 from operator import attrgetter
 
 from entaug.errors import InputError
@@ -103,8 +104,9 @@ def _merge_spans(spans: Iterable[Iterable[int]]) -> tuple[Span, ...]:
             start, end = span
         except (TypeError, ValueError):
             raise InputError(f"a span must be a pair (start, end), not {span!r}") from None
-        if type(start) is not int or type(end) is not int:
+        if not all(isinstance(place, Integral) and not isinstance(place, bool) for place in (start, end)):
             raise InputError(f"a span must hold two integers, not ({start!r}, {end!r})")
+        start, end = int(start), int(end)  # of NumPy
         if start < 0 or start >= end:
             raise InputError(f"span ({start}, {end}) is reversed, empty or negative")
         if merged and start < merged[-1][1]:

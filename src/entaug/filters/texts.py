@@ -283,7 +283,7 @@ class Leakage(Filter):
         if self.held_out is None:
             raise ParameterError(
                 "the leakage filter has no held-out sentences",
-                remedy="name dev and test files with `held_out`, or give Leakage(held_out=sentences)",
+                remedy="name dev and test files with `held_out`, or give entaug.filters.Leakage(held_out=sentences)",
             )
 
     def _load(self) -> None:

@@ -242,7 +242,7 @@ def check_output(output: str | Path, input: str | Path, *, force: bool, folders:
 def check_apart(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path | None]) -> None:
     """Check, before any work, that no output would replace an input."""
     written = [as_path(given) for given in outputs if given is not None and not is_stdout(given)]
-    for source in (Path(given) for given in inputs if given is not None and str(given) != STDIN):
+    for source in (as_path(given) for given in inputs if given is not None and str(given) != STDIN):
         for path in (part for output in written for part in (output, *partial_paths(output))):
             is_same = path.exists() and source.exists() and path.samefile(source)
             is_inside = source.is_dir() and path.resolve().is_relative_to(source.resolve())

@@ -598,7 +598,8 @@ def _detect_columns(rows: list[Row], dialect: TableDialect, options: Mapping[str
     names = [name.strip() for name in rows[0][1]]
     has_heading = options.get("has_heading", not any(map(is_tag, names)))
     if has_heading:
-        rows = rows[1:]
+        if not (rows := rows[1:]):
+            raise InputError("no sentence in it", remedy="give a file with labelled sentences")
         while names and not names[-1]:  # spreadsheets end rows with empty cells
             names.pop()
         if len(set(names)) < len(names):

@@ -44,6 +44,8 @@ class CombinedAugmenter:
 
     def __init__(self, augmenters: Iterable[Augmenter | CombinedAugmenter]) -> None:
         self.augmenters = tuple(one for item in augmenters for one in augmenters_of(item))
+        if not self.augmenters:
+            raise ParameterError("no method is given", remedy="for example mr, or mr:copies=2+sis")
         self._progress: Callable[[int, int, float], None] | None = None
         kinds = [(augmenter.name, augmenter.seed) for augmenter in self.augmenters]
         if repeated := [name for name, seed in kinds if kinds.count((name, seed)) > 1]:
@@ -270,7 +272,12 @@ def augment(
     """
     gold = as_corpus(corpus)
     parameters = _with_one_teacher(parameters)
-    items = method if isinstance(method, Iterable) and not isinstance(method, str) else [method]
+    items = list(method) if isinstance(method, Iterable) and not isinstance(method, str) else [method]
+    if parameters and items and not any(isinstance(item, str) for item in items):
+        remedy = "give them where it is created: entaug.create_augmenter(name, ...)"
+        raise ParameterError(
+            f"{next(iter(parameters))} is for methods given as text, not for augmenters", remedy=remedy
+        )
     combined = CombinedAugmenter(parse_methods(item, **parameters) if isinstance(item, str) else item for item in items)
     new: list[Sentence] = []
     with show_progress(quiet=not in_notebook()) as progress:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from multiprocessing.context import get_spawning_popen
 from typing import Any, overload
 
+from entaug.core.corpus import CorpusStream
 from entaug.core.data import Sentence
 from entaug.core.rng import Streams
 from entaug.errors import ParameterError
+from entaug.formats.exchange import as_corpus
 from entaug.methods.base import Augmenter, Draft, draw
 
 
@@ -21,7 +23,7 @@ class OnlineDataset(Sequence[Sentence]):
     shuffling or restarts. Worker processes share the epoch, also those that outlive it (``persistent_workers``).
 
     Args:
-        corpus: the training sentences.
+        corpus: the training sentences, in any form that `entaug.formats.as_corpus` takes.
         augmenter: an augmenter, fitted if it needs fitting; it generates ``copies`` sentences for each source.
         keep_gold: whether the training sentences are included.
         epoch: the first epoch.
@@ -37,14 +39,12 @@ class OnlineDataset(Sequence[Sentence]):
         (2, True, True)
     """
 
-    def __init__(
-        self, corpus: Sequence[Sentence], augmenter: Augmenter, *, keep_gold: bool = True, epoch: int = 0
-    ) -> None:
+    def __init__(self, corpus: Iterable[Any], augmenter: Augmenter, *, keep_gold: bool = True, epoch: int = 0) -> None:
         if not isinstance(augmenter, Augmenter):
             raise ParameterError(
                 f"expected an augmenter, not {augmenter!r}", remedy="create one: entaug.create_augmenter(name)"
             )
-        if not isinstance(corpus, Sequence):
+        if isinstance(corpus, (CorpusStream, Iterator)):
             raise ParameterError("the corpus must be in memory", remedy="read it with entaug.read, not entaug.stream")
         if not augmenter.info.draws:
             raise ParameterError(
@@ -57,10 +57,10 @@ class OnlineDataset(Sequence[Sentence]):
                 remedy="augment once, before training: augmenter.augment(corpus)",
             )
         augmenter.check_ready()
-        self._corpus = corpus
+        self._corpus = as_corpus(corpus)
         self._augmenter = augmenter
         self._streams = Streams(augmenter.seed, augmenter.name)
-        self._gold = len(corpus) if keep_gold else 0
+        self._gold = len(self._corpus) if keep_gold else 0
         self._epoch: Any = multiprocessing.RawValue("q")
         self.set_epoch(epoch)
 

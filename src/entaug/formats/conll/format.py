@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import ne
 from pathlib import Path
@@ -291,7 +291,7 @@ class _Reader:
         """The mentions of rows, their levels, and the cells of the tag column without the tags."""
         dialect = self._dialect
         if dialect.tag_columns:
-            tag_columns = [self._stripped(columns[i]) for i in dialect.tag_indices(len(columns))]
+            tag_columns = {i: self._stripped(columns[i]) for i in dialect.tag_indices(len(columns))}
             return *_decode_levels(tag_columns, dialect.scheme, self._repairs, self._reading.notes), ()
         tags = columns[dialect.tag_column]
         attributes: Sequence[str] = ()
@@ -384,15 +384,15 @@ def _parse_comments(comments: Sequence[str]) -> tuple[str | None, str | None, Pr
 
 
 def _decode_levels(
-    columns: Sequence[Sequence[str]], scheme: str, repairs: Counter[str] | None, notes: Counter[str]
+    columns: Mapping[int, Sequence[str]], scheme: str, repairs: Counter[str] | None, notes: Counter[str]
 ) -> tuple[list[Mention], list[dict[str, int]]]:
     """The mentions of the tags of several columns, and the levels where `_assign_levels` would choose others."""
     level_of: dict[Mention, int] = {}
-    for level, tags in enumerate(columns):
+    for level, (column, tags) in enumerate(columns.items()):
         try:
             column_mentions = decode_canonical(tags, scheme, repairs)
         except InvalidTag as error:
-            raise InvalidTag(error.index, f"tag column {level + 1}: {error.message}", error.remedy) from None
+            raise InvalidTag(error.index, f"column {column}: {error.message}", error.remedy) from None
         for mention in column_mentions:
             if level_of.setdefault(mention, level) != level:
                 notes["mention that stands in two tag columns taken once"] += 1
