@@ -23,6 +23,7 @@ from entaug.core.edits import Edit
 from entaug.errors import InputError, LossError, OutputError, ParameterError
 from entaug.formats import docbin
 from entaug.formats.base import BEFORE, ENTITY_FIELDS, ReadReport
+from entaug.formats.corpus_file import CorpusFile
 from entaug.formats.docbin import DocBinFormat
 from entaug.formats.files import open_file
 from entaug.formats.spacy_json import SpacyJson
@@ -216,8 +217,13 @@ def test_where_only_another_group_is_there(tmp_path: Path) -> None:
     assert len(entaug.read(tmp_path / "a.spacy", repair=True)[0].mentions) == 1
 
 
-def test_ids_given_twice(tmp_path: Path) -> None:
+def test_ids_given_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.spacy"
+    for name in ("a.spacy", "a.conll", "a.jsonl", "a.csv", "a.parquet", "a.json"):
+        with pytest.raises(LossError, match="two sentences have the id 'n1'"):
+            entaug.write([Sentence(["Rome"], id="n1")] * 2, tmp_path / name)
+        assert not (tmp_path / name).exists()
+    monkeypatch.setattr(CorpusFile, "_with_own_ids", lambda _, sentences: sentences)
     entaug.write([NESTED, NESTED], path)
     with pytest.raises(InputError, match=r"a\.spacy: document 2: id 'n1' is that of"):
         entaug.read(path)

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from entaug.core.data import Provenance, Sentence
-from entaug.errors import EntaugError, OutputError
+from entaug.errors import EntaugError, LossError, OutputError
 from entaug.files.atomic import atomic_file, atomic_path, move_file, open_output, output_error
 from entaug.files.checkpoints import CheckpointedWriter, DirectWriter, RunWriter
 from entaug.files.streams import encode_text, is_special, is_stdout
 from entaug.formats.base import NO_MENTION, BaseFormat, Dialect, ReadReport
 from entaug.formats.bookkeeping import BOOKKEEPING, without_bookkeeping
 from entaug.formats.buffered import BufferedFormat
+from entaug.formats.text import DOCUMENT
 
 _SAMPLE_SIZE = 100  # sentences that a layout is prepared for
 
@@ -185,14 +186,26 @@ class CorpusFile:
     def write(self, sentences: Iterable[Sentence], *, force: bool = False) -> int:
         """Write all sentences."""
         if isinstance(self.format, BufferedFormat):
-            return self._write_whole(self.format, sentences, force=force)
+            return self._write_whole(self.format, self._with_own_ids(sentences), force=force)
         rest = iter(sentences)
         sample = list(rest if isinstance(sentences, Sequence) else islice(rest, _SAMPLE_SIZE))
         file = replace(self, dialect=self.format.prepared(self.dialect, sample))
         with file.writer() as writer:
-            for sentence in chain(sample, rest):
+            for sentence in self._with_own_ids(chain(sample, rest)):
                 writer.write(sentence)
         return writer.count
+
+    def _with_own_ids(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Yield sentences; an error at the second one of an id that is written, as no file with it is read."""
+        ids: set[str | None] = set()
+        for sentence in sentences:
+            # Sentences that are parts of documents are joined again, or named by the format.
+            is_repeated = sentence.id is not None and sentence.id in ids and DOCUMENT not in sentence.meta
+            if is_repeated and not self.format.names_documents and self.as_stored(sentence).id == sentence.id:
+                remedy = "give each an id of its own, or none: sentence.with_(id=None)"
+                raise LossError(f"two sentences have the id {sentence.id!r}", path=str(self.path), remedy=remedy)
+            ids.add(sentence.id)
+            yield sentence
 
     def _write_whole(self, format_: BufferedFormat, sentences: Iterable[Sentence], *, force: bool) -> int:
         """Write a file or folder that is written as a whole; it is moved into place when it is complete."""

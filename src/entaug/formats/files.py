@@ -351,7 +351,8 @@ def write(
         The number of sentences written.
 
     Raises:
-        LossError: the format cannot represent a sentence, for example nested mentions in CoNLL.
+        LossError: the format cannot represent a sentence, for example nested mentions in CoNLL; or two sentences have
+            one id, and it is written.
         OutputError: the file cannot be written.
 
     Example:
