@@ -432,7 +432,7 @@ class MentionShapes:
             return False
         if len(words) > 1 and _are_articles(before, first):
             return False
-        return before not in ("a", "an") or not self._is_english or takes_an(first) == (before == "an")
+        return before not in ("a", "an") or not self._is_english or takes_an(words[0]) == (before == "an")
 
     @cached_property
     def _words(self) -> Counter[str]:
