@@ -17,7 +17,7 @@ import entaug
 from conftest import examples
 from entaug.core.alignment import CorpusTokenizer, detokenize
 from entaug.core.spacing import infer_spaces
-from entaug.core.words import Letters, folded, is_unbalanced, is_word, may_replace, script_of, words_in
+from entaug.core.words import Letters, folded, is_unbalanced, is_word, may_replace, script_of, takes_an, words_in
 from entaug.errors import InputError, readable
 
 WORDS = """Rome Köln naïve Москва й İstanbul i̇stanbul ışık مدرسه می‌روند مُحَمَّد हिंदी कॉमेडी क्षेत्र ডিম্বস্ফোটকের মাল্টিভাইব্রেটর
@@ -224,3 +224,13 @@ def test_spellings_of_one_text_are_folded_alike() -> None:
     for text in ("Jürgen Müller", "İzmir", "Ελύτης", "रिज़र्व", "한국", "Ada"):
         assert len({folded(unicodedata.normalize(form, text)) for form in ("NFC", "NFD")}) == 1
     assert folded("ADA") == folded("ada") != folded("Adä")
+
+
+@pytest.mark.parametrize("word", ["NF-kappa", "MHC", "LTR", "H2", "X-ray", "S-phase", "IL-2", "apple", "hour"])
+def test_words_and_letters_after_an(word: str) -> None:
+    assert takes_an(word)
+
+
+@pytest.mark.parametrize("word", ["UV", "U2", "RAS", "DNA", "Maori", "Usage", "unit", "H"])
+def test_words_and_letters_after_a(word: str) -> None:
+    assert not takes_an(word)

@@ -321,6 +321,16 @@ def test_the_first_word_of_a_sentence_loses_its_capital_within_one() -> None:
     assert inserted(gold, first) == {"Flu", "Acne", "Asthma", "Breast cancer"}
 
 
+@pytest.mark.parametrize("words", ["p53", "cdc2 kinase", "β2-microglobulin", "β-globin", "β\u2011actin", "β - Catenin"])
+def test_symbols_stay_small_at_the_beginning_of_a_sentence(words: str) -> None:
+    assert match_casing(tuple(words.split()), ["Flu", "is", "new"], 0, 1) == tuple(words.split())
+
+
+@pytest.mark.parametrize("words", ["interleukin-2", "alpha globin", "η Apple", "αντι-nato", "c-fos"])
+def test_other_words_get_a_capital_there(words: str) -> None:
+    assert match_casing(tuple(words.split()), ["Flu", "is", "new"], 0, 1)[0][0] == words[0].upper()
+
+
 def test_lower_case_leaves_capitals_inside_words() -> None:
     assert match_casing(("iPhone",), "my phone is new".split(), 1, 2, lower=True) == ("iPhone",)
     assert match_casing(("HIV",), "my flu is new".split(), 1, 2, lower=True) == ("HIV",)

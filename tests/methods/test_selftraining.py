@@ -202,7 +202,7 @@ def test_refusals() -> None:
     with pytest.raises(InputError, match="all 2 sentences of the unlabelled text are training sentences"):
         SelfTraining(unlabelled=GOLD, tagger=FakeTagger()).fit(GOLD)
     for option in ({"ensemble_steps": 3}, {"ensemble_member": "w2ner"}, {"ensemble_size": 5}):
-        with pytest.raises(ParameterError, match=f"the tagger linear has no {next(iter(option))}, which is a param"):
+        with pytest.raises(ParameterError, match=f"the tagger linear has no `{next(iter(option))}`, which is a param"):
             SelfTraining(unlabelled=GOLD, tagger="linear", **option).load()
     with pytest.raises(EntaugError, match="unknown tagger"):
         SelfTraining(unlabelled=GOLD, ensemble_member="lineer").load()

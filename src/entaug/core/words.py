@@ -110,10 +110,13 @@ class Letters(NamedTuple):
 
 def takes_an(word: str) -> bool:
     """Return whether an English word follows "an" and not "a", as far as its spelling tells."""
+    if word[:2].isupper() and word[0] in "FHLMNRSUX" and word[1:2] not in "AEIOUY":  # read by letters: MHC, X-ray
+        return word[0] != "U"
     word = word.lower()
     if word.startswith(("hour", "honest", "honor", "honour", "heir")):
         return True
-    return word[0] in "aeiou" and not word.startswith(("uni", "use", "usu", "uti", "ura", "eu", "ewe", "one", "once"))
+    like_you_or_one = ("uni", "usa", "use", "usu", "uti", "ura", "eu", "ewe", "one", "once")
+    return word[0] in "aeiou" and not word.startswith(like_you_or_one)
 
 
 def _is_letter_or_mark(character: str) -> bool:

@@ -53,8 +53,8 @@ class TeacherParameters(Configurable):
             options = [p for p in parameters(TeacherParameters) if p.name.startswith(f"{_ENSEMBLE}_")]
             if given := [p.name for p in options if getattr(self, p.name) != p.default]:
                 raise ParameterError(
-                    f"the tagger {self.tagger} has no {given[0]}, which is a parameter of an ensemble",
-                    remedy='set tagger to "ensemble", or give a tagger with its parameters',
+                    f"the tagger {self.tagger} has no `{given[0]}`, which is a parameter of an ensemble",
+                    remedy="pass `tagger=ensemble`, or a tagger with its parameters, as in `tagger=linear:steps=100`",
                 )
             is_folder = isinstance(self.tagger, str) and not is_new
             return Teacher(resolve("tagger", self.tagger), is_trained=is_folder)

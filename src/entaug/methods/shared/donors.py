@@ -7,6 +7,7 @@ replaced; the shapes of mentions; training mentions as donors; and entries of li
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ _CLEARLY_NOT = 0.3
 _ENOUGH_OF_STYLE = 5  # mentions of a type that tell its style
 _LETTERS = Letters()
 _POSSESSIVES = ("'s", "’s")  # noqa: RUF001
+_SYMBOL = re.compile("(?i)[^\\W\\d_]+\\d|[\u03b1-\u03c9]{1,2}( ?[-\u2010\u2011\u2013] ?)?[a-z]")  # as p53, β-globin
 
 
 def _prevailing(counts: Mapping[str, int], minimum: float, styles: Sequence[Style]) -> Style:
@@ -228,6 +230,8 @@ def match_casing(
     elif lower and tokens[start].islower() and len(tokens) - end + start > 1 and _totals(tuple(tokens)).is_lower:
         return tuple([letters.lower(word) if word.istitle() else word for word in words])
     if tokens[start][:1].isupper() and words[0].islower() and start <= _totals(tuple(tokens)).first:
+        if _SYMBOL.match(" ".join(words)):
+            return words
         return (letters.capitalize(words[0]), *words[1:])
     return words
 
@@ -428,7 +432,7 @@ class MentionShapes:
             return False
         if len(words) > 1 and _are_articles(before, first):
             return False
-        return before not in ("a", "an") or not self._is_english or takes_an(first) == (before == "an")
+        return before not in ("a", "an") or not self._is_english or takes_an(words[0]) == (before == "an")
 
     @cached_property
     def _words(self) -> Counter[str]:
