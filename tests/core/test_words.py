@@ -226,11 +226,13 @@ def test_spellings_of_one_text_are_folded_alike() -> None:
     assert folded("ADA") == folded("ada") != folded("Adä")
 
 
-@pytest.mark.parametrize("word", ["NF-kappa", "MHC", "LTR", "H2", "X-ray", "S-phase", "IL-2", "apple", "hour"])
+@pytest.mark.parametrize("word", ["NF-kappa", "MHC", "LTR", "FBI", "H2", "X-ray", "S-phase", "IL-2", "apple", "hour"])
 def test_words_and_letters_after_an(word: str) -> None:
     assert takes_an(word)
 
 
-@pytest.mark.parametrize("word", ["UV", "U2", "RAS", "DNA", "Maori", "Usage", "unit", "H"])
+@pytest.mark.parametrize(
+    "word", ["UV", "U2", "U.S.", "UNESCO", "RAS", "SWIFT", "STRIKE", "DNA", "Maori", "Usage", "unit"]
+)
 def test_words_and_letters_after_a(word: str) -> None:
     assert not takes_an(word)

@@ -108,10 +108,17 @@ class Letters(NamedTuple):
         return ("İ" if self.has_dotless and first == "i" else first.upper()) + text[1:]
 
 
+_CAPITALS = re.compile("[A-Z]+(?![a-z])")
+_VOWELS = frozenset("AEIOUY")
+
+
 def takes_an(word: str) -> bool:
     """Return whether an English word follows "an" and not "a", as far as its spelling tells."""
-    if word[:2].isupper() and word[0] in "FHLMNRSUX" and word[1:2] not in "AEIOUY":  # read by letters: MHC, X-ray
-        return word[0] != "U"
+    capitals = _CAPITALS.match(word)
+    if capitals and len(word) > 1:  # MHC, X-ray and UV are read letter by letter, NATO and SWIFT are not
+        first, others = capitals[0][0], capitals[0][1:2] + capitals[0][1:-1]
+        if first == "U" or (first in "FHLMNRSX" and _VOWELS.isdisjoint(others)):
+            return first != "U"
     word = word.lower()
     if word.startswith(("hour", "honest", "honor", "honour", "heir")):
         return True
