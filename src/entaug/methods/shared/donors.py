@@ -337,6 +337,7 @@ _MIN_SUFFIXES = 3
 _MIN_INFLECTED = 5  # letters of a word whose last one may be an ending
 _INFLECTED = 0.04  # share of the words that differ from another in their last letter alone, where words are inflected
 _RATHER_THAN_FIRST = 5  # times as many differ in their last letter as in their first one, which is chance
+_GENITIVE = 0.55  # share of the mentions that end in "s" before a word of content, where these are genitives
 _DEPENDS = 2.0  # chi-square per degree of freedom from which the use depends on the suffix
 
 
@@ -348,6 +349,7 @@ def _are_articles(one: str, other: str) -> bool:
 class Shape(NamedTuple):
     """Features that a donor should share with the mention that it replaces, the most important first."""
 
+    is_genitive: bool  # ends in "s", in Danish, Norwegian and Swedish
     capitals: str
     has_digits: bool
     has_article: bool  # before the mention
@@ -370,7 +372,10 @@ class MentionShapes:
     # of the frequent words of the corpus; this is asked only for types in which it depends on the suffix. An ending is
     # one with which the corpus often has the same word, as the plural in English. In languages without articles, whose
     # words often differ in their last letter and seldom in the first one, that letter tells the case, as in Slavic
-    # ones; of a mention both the first word (the noun of "Ministarstvo financija") and the last one (a surname).
+    # ones; of a mention both the first word (the noun of "Ministarstvo financija") and the last one (a surname). Where
+    # mentions that end in "s" mostly stand before a word of content, and others do not, that is the genitive ("Danmarks
+    # hovedstad"): so in all Danish samples of a hundred sentences and more (0.66 to 1.0 of them; at most 0.36 in nine
+    # corpora of other languages).
 
     def __init__(self) -> None:
         self.tokens: Counter[str] = Counter()
@@ -396,16 +401,19 @@ class MentionShapes:
         if key not in self._own:
             self._own[key] = self._shape_alone(*key)
         word, articles = before.lower(), self._agreement[0]
+        next_word, is_always = self._context(after), self._genitives.get(words[-1].lower())
         return self._own[key]._replace(
+            is_genitive=is_always or (is_always is not None and next_word == _CONTENT),
             has_article=word in (articles or ARTICLES),
             article=articles.get(word, ""),
             before=self._context(before),
-            after=self._context(after),
+            after=next_word,
         )
 
     def _shape_alone(self, label: str, words: tuple[str, ...]) -> Shape:
         last, endings = words[-1].lower(), self._agreement[1]
         return Shape(
+            is_genitive=False,
             capitals=capitals_of(words),
             has_digits=any(character.isdigit() for word in words for character in word),
             has_article=False,
@@ -487,6 +495,17 @@ class MentionShapes:
         least = len(inflected) / len(words) / 2
         letters, endings = (Counter(word[-1] for word in some) for some in (words, inflected))
         return {}, {letter for letter, n in endings.items() if n >= least * letters[letter]}
+
+    @cached_property
+    def _genitives(self) -> dict[str, bool]:
+        """Last words that are genitives in Danish, Norwegian or Swedish: always, or before a word of content alone."""
+        uses = [(last, self._context(after) == _CONTENT) for some in self._contexts.values() for last, after in some]
+        of_s, of_others = ([content for last, content in uses if last.endswith("s") == is_s] for is_s in (True, False))
+        if sum(of_s) < max(_MIN_PAIRS, _GENITIVE * len(of_s), 2 * len(of_s) * sum(of_others) / max(len(of_others), 1)):
+            return {}
+        known, elsewhere = {last for last, _ in uses}, {last for last, content in uses if not content}
+        words = {last: last[:-1] in known for last, _ in uses if last.endswith("s")}
+        return {last: always for last, always in words.items() if always or last not in elsewhere}
 
     @cached_property
     def _modifiers(self) -> dict[str, set[str]]:
@@ -814,7 +833,8 @@ class TrainingDonors:
             shape = shape._replace(capitals=_ANY_CAPITALS)
         for length in range(len(shape), 0, -1):
             group = self._group(structure, shape[:length])
-            if len(group.donors) - len(group.positions.get(words, ())) >= self._enough:
+            num_others = len(group.donors) - len(group.positions.get(words, ()))
+            if num_others >= (1 if shape.is_genitive and length == 1 else self._enough):
                 return group
         return self._group(structure, ())
 
