@@ -21,6 +21,7 @@ def main() -> None:
             genitives, others = [], []
             for seed in (1, 2, 3):
                 for new in entaug.augment(gold, "mr", p=1.0, seed=seed):
+                    assert new.provenance is not None
                     source = sources[new.provenance.sources[0]]
                     for old_mention, new_mention in zip(source.mentions, new.mentions, strict=True):
                         old, words = source.mention_tokens(old_mention), new.mention_tokens(new_mention)
