@@ -284,7 +284,10 @@ def children(pid: int) -> list[int]:
 def test_all_processes_end_at_once(tmp_path: Path, number: signal.Signals) -> None:
     gold, out = repeated(tmp_path, 2000), tmp_path / "out.conll"
     command = [sys.executable, "-m", "entaug", "augment", str(gold), "-m", "sis", "--jobs", "2", "-o", str(out)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background are to ignore it
+    process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    signal.signal(signal.SIGINT, handler)
+    with process:
         partial = Path(f"{out}.partial")
 
         def has_begun() -> bool:
