@@ -374,8 +374,7 @@ class MentionShapes:
     # words often differ in their last letter and seldom in the first one, that letter tells the case, as in Slavic
     # ones; of a mention both the first word (the noun of "Ministarstvo financija") and the last one (a surname). Where
     # mentions that end in "s" mostly stand before a word of content, and others do not, that is the genitive ("Danmarks
-    # hovedstad"): so in all Danish samples of a hundred sentences and more (0.66 to 1.0 of them; at most 0.36 in nine
-    # corpora of other languages).
+    # hovedstad"), as in Danish; in English, German, Dutch and Spanish hardly more of them do than of others.
 
     def __init__(self) -> None:
         self.tokens: Counter[str] = Counter()
