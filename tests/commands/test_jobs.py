@@ -26,7 +26,7 @@ from entaug.filters import Consistency
 from entaug.methods import augment, create_augmenter
 from entaug.methods.augment import augment_file
 from entaug.methods.combined import parse_methods
-from helpers.command_line import fails, interrupt_after, repeated
+from helpers.command_line import fails, heeding_ctrl_c, interrupt_after, repeated
 from helpers.counting import wait_until
 
 TRAIN = EXAMPLE / "train.conll"
@@ -284,10 +284,7 @@ def children(pid: int) -> list[int]:
 def test_all_processes_end_at_once(tmp_path: Path, number: signal.Signals) -> None:
     gold, out = repeated(tmp_path, 2000), tmp_path / "out.conll"
     command = [sys.executable, "-m", "entaug", "augment", str(gold), "-m", "sis", "--jobs", "2", "-o", str(out)]
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background are to ignore it
-    process = subprocess.Popen(command, stderr=subprocess.PIPE)
-    signal.signal(signal.SIGINT, handler)
-    with process:
+    with heeding_ctrl_c(), subprocess.Popen(command, stderr=subprocess.PIPE) as process:
         partial = Path(f"{out}.partial")
 
         def has_begun() -> bool:

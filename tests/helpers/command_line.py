@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,16 @@ def repeated(folder: Path, times: int) -> Path:
     path = folder / "big.conll"
     path.write_bytes((EXAMPLE / "train.conll").read_bytes() * times)
     return path
+
+
+@contextlib.contextmanager
+def heeding_ctrl_c() -> Iterator[None]:
+    """What is started in the block heeds Ctrl-C, also where the tests run in the background and are to ignore it."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def interrupt_after(sentences: int) -> Callable[[str, int, int | None], None]:

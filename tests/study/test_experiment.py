@@ -39,6 +39,7 @@ from entaug.study.plan import MethodPlan, copies_for, patience_ratios, read_plan
 from entaug.study.records import RecordStore, RunRecord, read_run_records
 from entaug.study.runs import RunSpec, current_environment, execute_run
 from entaug.study.schedule import Schedule
+from helpers.command_line import heeding_ctrl_c
 from helpers.counting import wait_until
 
 pytest.importorskip("torch")
@@ -670,12 +671,12 @@ def test_ctrl_c_ends_an_experiment_and_all_its_processes(bert: Path, tmp_path: P
     plan.write_text(plan.read_text().replace("epochs = 1", "epochs = 1000"))
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "entaug", "experiment", str(plan), "--jobs", "1"]
-    # A shell lets what it starts in the background ignore Ctrl-C, and that is handed down; what is caught is not.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     # In a group of its own, which gets the signal whole, as from a terminal.
-    with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, start_new_session=True) as process:
+    with (
+        heeding_ctrl_c(),
+        subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, start_new_session=True) as process,
+    ):
         wait_until(lambda: any((tmp_path / "plan").glob(".*.writing.lock")))
-        signal.signal(signal.SIGINT, before)
         time.sleep(0.3)  # a process for runs is beginning
         os.killpg(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=600)

@@ -117,8 +117,10 @@ def takes_an(word: str) -> bool:
     capitals = _CAPITALS.match(word)
     if capitals and len(word) > 1:  # MHC, X-ray and UV are read letter by letter, NATO and SWIFT are not
         first, others = capitals[0][0], capitals[0][1:2] + capitals[0][1:-1]
-        if first == "U" or (first in "FHLMNRSX" and _VOWELS.isdisjoint(others)):
-            return first != "U"
+        if first == "U":
+            return False
+        if first in "FHLMNRSX" and _VOWELS.isdisjoint(others):
+            return True
     word = word.lower()
     if word.startswith(("hour", "honest", "honor", "honour", "heir")):
         return True

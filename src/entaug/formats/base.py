@@ -58,6 +58,13 @@ def warn_of_notes(notes: Iterable[str], source: str, stacklevel: int = 3) -> Non
         warnings.warn(f"{source}: {note}", InputWarning, stacklevel=stacklevel + 1)
 
 
+def check_label_edges(sentence: Sentence) -> None:
+    """Raise LossError for a label with white space at its edge, which readers of cells take off."""
+    if padded := next((m.label for m in sentence.mentions if m.label != m.label.strip()), None):
+        what = f"the label {padded!r} has white space at its edge, which would not be read"
+        raise LossError(what, path=sentence.id, remedy="rename it, or write JSON lines")
+
+
 def character_name(character: str) -> str:
     """Return the name of a character that a format has no place for."""
     if "\ud800" <= character <= "\udfff":

@@ -47,7 +47,7 @@ from entaug.core.tags import (
 from entaug.errors import InputError, LossError, OutputError, TagError
 from entaug.files.atomic import atomic_file
 from entaug.files.streams import extension_of, is_latin, read_beginning, read_bytes
-from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport
+from entaug.formats.base import BEFORE, ENTITY_FIELDS, FormatCapabilities, ReadReport, check_label_edges
 from entaug.formats.buffered import BufferedFormat
 from entaug.formats.records import no_sentences, read_records, to_json
 from entaug.formats.text import DOCUMENT, CharMention, Document, SegmentationOptions
@@ -845,14 +845,12 @@ class Table(BufferedFormat):
             keeping = "keep some with `overlap='outermost'`"
             self.check_flat(as_stored, f"write JSON lines, or a table {tables}, or {keeping}")
         subject = f"sentence {sentence.key}"
-        labels = [mention.label for mention in as_stored.mentions]
-        if dialect.rows == "sentences" and dialect.cells == "strings":
-            for text in (*sentence.tokens, *labels):
+        if dialect.rows == "tokens":
+            check_label_edges(as_stored)
+        elif dialect.cells == "strings":
+            for text in (*sentence.tokens, *(mention.label for mention in as_stored.mentions)):
                 if text.split() != [text]:
                     raise LossError(f"{text!r} holds white space", path=subject, remedy="write cells=lists or offsets")
-        elif dialect.rows == "tokens" and (padded := next((one for one in labels if one != one.strip()), None)):
-            what = f"the label {padded!r} has white space at its edge, which would not be read"
-            raise LossError(what, path=subject, remedy="rename it, or write rows=sentences")
         for row in _rows_of(as_stored, sentence.id or "", _columns_of([as_stored], dialect), dialect):
             for cell in row:
                 _check_cell(cell, dialect, subject)

@@ -30,7 +30,15 @@ from entaug.core.mentions import Mention, sorted_mentions
 from entaug.core.spacing import infer_spaces_of_characters
 from entaug.core.tags import KEEP_SOME, InvalidTag, decode_canonical, encode_canonical, flatten, is_tag
 from entaug.errors import InputError, LossError, TagError
-from entaug.formats.base import ENTITY_FIELDS, LEVEL, BaseFormat, FormatCapabilities, ReadReport, character_name
+from entaug.formats.base import (
+    ENTITY_FIELDS,
+    LEVEL,
+    BaseFormat,
+    FormatCapabilities,
+    ReadReport,
+    character_name,
+    check_label_edges,
+)
 from entaug.formats.conll.layout import (
     DOCSTART,
     PROVENANCE_COMMENT,
@@ -478,9 +486,7 @@ def _are_levels_written(sentence: Sentence, dialect: ConllDialect) -> bool:
 
 
 def _format_sentence(sentence: Sentence, dialect: ConllDialect) -> str:
-    if padded := next((m.label for m in sentence.mentions if m.label != m.label.strip()), None):
-        what = f"the label {padded!r} has white space at its edge, which would not be read"
-        raise LossError(what, path=sentence.id, remedy="rename it, or write JSON lines")
+    check_label_edges(sentence)
     try:
         if dialect.tag_columns:
             tags = _encode_levels(sentence, dialect)
